@@ -1,0 +1,11 @@
+"""Mathematics with no attention in it: solutions with a status, fixed points, random streams, intervals."""
+
+from attlas.numerics.fixed_point import fixed_point as fixed_point
+from attlas.numerics.intervals import Line as Line
+from attlas.numerics.intervals import fit_line as fit_line
+from attlas.numerics.intervals import mean_interval as mean_interval
+from attlas.numerics.solution import Solution as Solution
+from attlas.numerics.solution import Status as Status
+from attlas.numerics.streams import Seed as Seed
+from attlas.numerics.streams import generator as generator
+from attlas.numerics.streams import stream as stream

@@ -1,0 +1,75 @@
+"""Confidence intervals: of a mean, of a line."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from attlas.errors import InputError
+from attlas.inputs import array
+
+
+def mean_interval(samples: ArrayLike, level: float = 0.99) -> tuple[float, float, float]:
+    """Return the mean of `samples` and its Student-t interval, as (mean, low, high).
+
+    Valid for independent samples whose mean is close to normal. Needs at least two.
+    """
+    from scipy import stats
+
+    x = array(samples, "samples", ("n",))
+    if len(x) < 2:
+        raise InputError("an interval needs at least two samples")
+    half = stats.t.ppf((1 + level) / 2, len(x) - 1) * np.std(x, ddof=1) / np.sqrt(len(x))
+    return float(x.mean()), float(x.mean() - half), float(x.mean() + half)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A fitted line y = intercept + slope x, with standard errors and degrees of freedom."""
+
+    intercept: float
+    slope: float
+    intercept_error: float
+    slope_error: float
+    freedom: int
+
+    def intercept_interval(self, level: float = 0.99) -> tuple[float, float]:
+        """Return the two-sided confidence interval of the intercept."""
+        return self._interval(self.intercept, self.intercept_error, level)
+
+    def slope_interval(self, level: float = 0.99) -> tuple[float, float]:
+        """Return the two-sided confidence interval of the slope."""
+        return self._interval(self.slope, self.slope_error, level)
+
+    def _interval(self, centre: float, error: float, level: float) -> tuple[float, float]:
+        from scipy import stats
+
+        half = float(stats.t.ppf((1 + level) / 2, self.freedom)) * error
+        return centre - half, centre + half
+
+
+def fit_line(x: ArrayLike, y: ArrayLike) -> Line:
+    """Fit y = a + b x by least squares, the error of each taken from the scatter of the residuals.
+
+    Parameters
+    ----------
+    x, y : array_like of shape (n,)
+        At least three points with two different x. Give every repeat as a point of its own: the scatter
+        between repeats is what the errors are made of.
+    """
+    x, y = array(x, "x", ("n",)), array(y, "y", ("n",))
+    if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
+        raise InputError("a line needs at least three points (x, y) with two different x")
+    n, centred = len(x), x - x.mean()
+    spread = centred @ centred
+    slope = float(centred @ y / spread)
+    intercept = float(y.mean() - slope * x.mean())
+    residual = y - intercept - slope * x
+    variance = float(residual @ residual) / (n - 2)
+    return Line(
+        intercept,
+        slope,
+        float(np.sqrt(variance * (1 / n + x.mean() ** 2 / spread))),
+        float(np.sqrt(variance / spread)),
+        n - 2,
+    )

@@ -1,0 +1,18 @@
+"""Keeps results: one SQLite file, nothing lost.
+
+It knows no mathematics and no claims. One result is one transaction (write-ahead log, ``synchronous=FULL``) and carries
+SHA-256 seals over its payload, its settings and its provenance.
+"""
+
+from attlas.store.check import Health as Health
+from attlas.store.check import check as check
+from attlas.store.check import digest as digest
+from attlas.store.export import export as export
+from attlas.store.key import canonical as canonical
+from attlas.store.key import key as key
+from attlas.store.payload import decode as decode
+from attlas.store.payload import encode as encode
+from attlas.store.reader import read as read
+from attlas.store.record import Record as Record
+from attlas.store.view import view as view
+from attlas.store.writer import Store as Store

@@ -1,0 +1,156 @@
+"""Opening the file: for one writer among several, or for reading only. SQLite's errors become sentences here."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from attlas.errors import DamagedStore, InputError, StoreError
+from attlas.store import schema
+from attlas.store.salvage import sealed_records
+
+PATIENCE = 60.0  # seconds to wait for another writer's transaction, which lasts milliseconds
+
+
+def write(path: Path) -> sqlite3.Connection:
+    """Open or create the store for writing, at the latest schema."""
+    with explained(path):
+        db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+        try:
+            db.text_factory = _text
+            db.execute(f"PRAGMA page_size = {schema.PAGE}")
+            _enter_wal(db)
+            db.execute("PRAGMA synchronous = FULL")
+            schema.migrate(db)
+        except BaseException:
+            db.close()
+            raise
+    return db
+
+
+def read(path: Path) -> sqlite3.Connection:
+    """Open the store for reading: nothing is written, no writer is blocked.
+
+    Raises
+    ------
+    InputError
+        If there is no file, or a folder.
+    StoreError
+        If the file is of a newer attlas, of another program, or cannot be read.
+    DamagedStore
+        If it was an attlas store and its head is damaged.
+    """
+    check_path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: there is no store here; `attlas run` makes one")
+    with explained(path):
+        db = _connect_read_only(path)
+        if db is not None:
+            try:
+                if _is_ours(db):
+                    return db
+            except sqlite3.DatabaseError:
+                pass  # its head is damaged; the seals below tell whose it is
+            except StoreError:
+                db.close()
+                raise
+            db.close()
+    if next(sealed_records(path), None) is None:
+        raise StoreError(f"{path}: not an attlas store (a file of another program?); give another path")
+    raise DamagedStore(f"{path}: damaged; `attlas store check` says what, `attlas run` keeps what is whole")
+
+
+def check_path(path: Path) -> None:
+    """Refuse a folder, and a file in a folder that does not exist."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give the path of a file, such as {path / 'attlas.db'}")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}")
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """Commit everything inside, or nothing."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into sentences that name the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _sentence(error, path) from error
+    except StoreError as error:
+        if str(path) in str(error):
+            raise
+        raise type(error)(f"{path}: {error}") from error
+
+
+def _sentence(error: sqlite3.Error, path: Path) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return StoreError(f"{path}: the disk is full. Every result committed before is kept; free space and run again")
+    if code == sqlite3.SQLITE_IOERR:
+        return StoreError(
+            f"{path}: the disk failed ({error}). Every result committed before is kept; see to the disk and run again"
+        )
+    if code == sqlite3.SQLITE_BUSY:
+        return StoreError(f"{path}: another program has held the store for {PATIENCE:.0f} s; try again later")
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return StoreError(f"{path}: cannot be opened ({error}); check the permissions of the file and its folder")
+    return DamagedStore(f"{path}: damaged ({error})")
+
+
+def _connect_read_only(path: Path) -> sqlite3.Connection | None:
+    """Return a read-only connection, or None if the file is no SQLite database."""
+    name = quote(str(path.absolute()))
+    for options in ("mode=ro", "mode=ro&immutable=1"):  # the second for a folder that cannot be written to
+        db = sqlite3.connect(f"file:{name}?{options}", uri=True, timeout=PATIENCE, isolation_level=None)
+        db.text_factory = _text
+        try:
+            db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            return db
+        except sqlite3.OperationalError:
+            db.close()
+            if "immutable" in options:
+                raise
+        except sqlite3.DatabaseError:
+            db.close()
+            return None
+    return None
+
+
+def _is_ours(db: sqlite3.Connection) -> bool:
+    if db.execute("PRAGMA application_id").fetchone()[0] == schema.APPLICATION:
+        return schema.version(db) > 0
+    # a run killed while it made the store leaves an empty database, which is nobody's
+    return not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+
+
+def _enter_wal(db: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging; SQLite does not wait by itself while another process does the same."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            if db.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal":
+                return
+            raise StoreError("this file system does not support write-ahead logging; put the store on a local disk")
+        except sqlite3.OperationalError as error:
+            if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _text(data: bytes) -> str:
+    """Decode text so that damaged bytes are carried to the seal check instead of stopping the reading."""
+    return data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,91 @@
+"""Results for other programs: CSV, Parquet, NetCDF."""
+
+import os
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attlas.errors import AttlasError, InputError
+from attlas.store.key import canonical
+from attlas.store.record import Record
+from attlas.store.view import view
+
+if TYPE_CHECKING:
+    import pandas
+
+FORMATS = {".csv": "CSV", ".parquet": "Parquet", ".nc": "NetCDF"}
+
+
+def export(records: Iterable[Record], target: Path | str) -> int:
+    """Write records to a file whose ending chooses the format; return how many.
+
+    CSV and Parquet have one row per result, the settings prefixed ``point.``; arrays are lists in Parquet and JSON in
+    CSV. NetCDF has one group per claim and version, as `attlas.store.view` gives it. The file appears whole or not at
+    all.
+    """
+    target, records = Path(target), list(records)
+    if target.suffix not in FORMATS:
+        raise InputError(f"{target}: the ending chooses the format; use one of {', '.join(FORMATS)}")
+    if target.is_dir() or not target.parent.is_dir():
+        raise InputError(f"{target}: give a file in a folder that exists")
+    if not records:
+        raise InputError("there are no results to export; `attlas run` makes some")
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    try:
+        if target.suffix == ".csv":
+            _table(records, as_text=True).to_csv(unfinished, index=False)
+        elif target.suffix == ".parquet":
+            _table(records, as_text=False).to_parquet(unfinished, index=False, engine="pyarrow")
+        else:
+            _netcdf(records, unfinished)
+        os.replace(unfinished, target)
+    except ImportError as error:
+        raise AttlasError(f"{FORMATS[target.suffix]} needs: pip install 'attlas[export]' ({error})") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return len(records)
+
+
+def _table(records: list[Record], *, as_text: bool) -> "pandas.DataFrame":
+    import pandas
+
+    def cell(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if isinstance(value, complex):
+            return str(value)
+        return _json(value) if as_text and isinstance(value, list | dict) else value
+
+    return pandas.DataFrame(
+        [
+            {
+                "claim": record.claim,
+                "version": record.version,
+                "seed": record.seed,
+                **{f"point.{name}": cell(value) for name, value in record.point.items()},
+                **{name: cell(value) for name, value in record.result.items()},
+                "seconds": record.seconds,
+                "versions": canonical(record.versions),
+                "key": record.key,
+            }
+            for record in records
+        ]
+    )
+
+
+def _json(value: Any) -> str:
+    import json
+
+    return json.dumps(value)  # NaN and Infinity as Python and JavaScript libraries read them
+
+
+def _netcdf(records: list[Record], target: Path) -> None:
+    import h5netcdf  # noqa: F401  # so that its absence is an ImportError
+
+    mode = "w"
+    for (claim, version), group in groupby(records, key=lambda r: (r.claim, r.version)):
+        view(group).to_netcdf(target, mode=mode, group=f"{claim}-v{version}", engine="h5netcdf")  # type: ignore[call-overload]
+        mode = "a"

@@ -1,0 +1,64 @@
+"""Results as bytes: an uncompressed .npz with one .npy per name, the same bytes for the same result."""
+
+import io
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from attlas.errors import DamagedStore, InputError
+
+Result = dict[str, Any]
+
+LARGEST = 16 << 20
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+# extended precision is not among them: it does not travel between machines
+_FLOATS = (np.float16, np.float32, np.float64, np.complex64, np.complex128)
+
+
+def encode(result: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a result: a mapping from names to numbers, text, or arrays of them.
+
+    Scalars, whether Python's or NumPy's, come back as Python's; arrays keep dtype and shape.
+
+    Raises
+    ------
+    InputError
+        If a value is an object, a date or an extended-precision float, or if all together exceed 16 MiB.
+    """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(result):
+            entry = zipfile.ZipInfo(f"{name}.npy", _EPOCH)
+            entry.create_system = 3  # the same bytes on every system
+            archive.writestr(entry, _npy(name, result[name]))
+    data = buffer.getvalue()
+    if len(data) > LARGEST:
+        raise InputError(f"a result is limited to {LARGEST >> 20} MiB; this one has {len(data) >> 20}")
+    return data
+
+
+def decode(data: bytes) -> Result:
+    """Return the result whose bytes these are. No pickled object is ever loaded."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            return {name: value if value.ndim else value.item() for name, value in archive.items()}
+    except (ValueError, OSError, zipfile.BadZipFile, EOFError, KeyError) as error:
+        raise DamagedStore(f"a result cannot be read: {error}") from error
+
+
+def _npy(name: str, value: Any) -> bytes:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InputError(f"the names of a result are identifiers; got {name!r}")
+    try:
+        data = np.asarray(value)
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"{name}: not a number, text or array of them ({error})") from error
+    if data.dtype.kind not in "biuU" and data.dtype.type not in _FLOATS:
+        raise InputError(f"{name}: a result holds numbers, text or arrays of them; got dtype {data.dtype}")
+    if data.dtype.kind == "U" and any("\0" in text for text in np.atleast_1d(value).ravel().tolist()):
+        raise InputError(f"{name}: text with a NUL character cannot be kept")
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.ascontiguousarray(data) if data.ndim else data, allow_pickle=False)
+    return buffer.getvalue()

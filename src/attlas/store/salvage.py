@@ -1,0 +1,185 @@
+"""Reading results out of a damaged file, page by page, and rebuilding the store from those that are whole.
+
+SQLite reaches rows through a tree, so one bad byte near the root hides everything beneath. But every row carries its
+own seals, so it can be taken from any page on which it is found, whatever became of the tree. The layout of pages,
+cells and records is that of the SQLite file format (sqlite.org/fileformat2.html).
+"""
+
+import os
+import sqlite3
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from attlas.errors import DamagedStore
+from attlas.store import schema
+from attlas.store.record import COLUMNS, INSERT, Record, seal, verified
+
+PAGE = schema.PAGE
+_LEAF = 0x0D
+_LOG_HEADER, _FRAME_HEADER = 32, 24
+
+
+def rebuild(path: Path) -> tuple[int, Path]:
+    """Replace a damaged store by one that holds its whole results; set the damaged file aside.
+
+    The caller must be the only writer. Returns the number of results kept and where the damaged file now is.
+    """
+    fresh = path.with_name(f"{path.name}.rebuilt")
+    fresh.unlink(missing_ok=True)
+    db = sqlite3.connect(fresh, isolation_level=None)
+    try:
+        db.execute(f"PRAGMA page_size = {PAGE}")
+        db.execute("PRAGMA synchronous = FULL")
+        schema.migrate(db)
+        db.execute("BEGIN")
+        kept = 0
+        for record in sealed_records(path):
+            kept += db.execute(INSERT, record.row()).rowcount
+        db.execute("COMMIT")
+    finally:
+        db.close()
+    aside = _unused(path)
+    os.link(path, aside)  # so that the path is never without a file
+    for suffix in ("-wal", "-shm"):  # a log left beside the new file would be played back into it
+        if (log := Path(f"{path}{suffix}")).exists():
+            os.replace(log, f"{aside}{suffix}")
+    os.replace(fresh, path)
+    _sync_folder(path.parent)
+    return kept, aside
+
+
+def sealed_records(path: Path) -> Iterator[Record]:
+    """Yield every record of a store file, or of its log, whose seals are whole; some more than once."""
+    pages = _pages(path)
+    latest = dict(pages)
+    first = dict(reversed(pages))
+    for number, page in pages:
+        start = 100 if number == 1 else 0
+        if page[start : start + 1] != bytes([_LEAF]):
+            continue
+        for row in _rows(page, start, latest, first):
+            try:
+                yield verified(row)
+            except DamagedStore:
+                continue
+
+
+def _pages(path: Path) -> list[tuple[int, bytes]]:
+    """Return (number, page) for the pages of the file, then for those of its log in the order they were written."""
+    data = path.read_bytes()
+    pages = [(i // PAGE + 1, data[i : i + PAGE]) for i in range(0, len(data), PAGE)]
+    log = Path(f"{path}-wal")
+    if log.exists():
+        data = log.read_bytes()
+        for i in range(_LOG_HEADER, len(data), _FRAME_HEADER + PAGE):
+            frame = data[i : i + _FRAME_HEADER + PAGE]
+            if len(frame) == _FRAME_HEADER + PAGE:
+                pages.append((struct.unpack(">I", frame[:4])[0], frame[_FRAME_HEADER:]))
+    return pages
+
+
+def _rows(page: bytes, start: int, *overlays: dict[int, bytes]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of `results` on a leaf page, with overflow pages taken from each overlay in turn."""
+    if len(page) < start + 8:
+        return
+    cells = struct.unpack(">H", page[start + 3 : start + 5])[0]
+    for i in range(min(cells, PAGE // 4)):
+        for pages in overlays:
+            try:
+                offset = struct.unpack(">H", page[start + 8 + 2 * i : start + 10 + 2 * i])[0]
+                values = _record(_payload(page, offset, pages))
+                # the id stands first, as NULL; a row of schema 1 has no seal yet
+                row = tuple(values[1:])
+                if len(row) == len(COLUMNS) - 1:
+                    row = (*row, seal(*row))
+                if len(row) == len(COLUMNS):
+                    yield row
+            except (struct.error, IndexError, KeyError, ValueError, TypeError, OverflowError):
+                continue
+
+
+def _payload(page: bytes, offset: int, pages: dict[int, bytes]) -> bytes:
+    """Return the payload of a table-leaf cell, following its overflow chain."""
+    size, offset = _varint(page, offset)
+    _, offset = _varint(page, offset)  # the row id
+    if size > 1 << 30:
+        raise ValueError("no record is that large")
+    largest = PAGE - 35
+    if size <= largest:
+        return page[offset : offset + size]
+    least = (PAGE - 12) * 32 // 255 - 23
+    local = least + (size - least) % (PAGE - 4)
+    local = local if local <= largest else least
+    parts = [page[offset : offset + local]]
+    missing = size - local
+    (following,) = struct.unpack(">I", page[offset + local : offset + local + 4])
+    while missing > 0:
+        overflow = pages[following]
+        (following,) = struct.unpack(">I", overflow[:4])
+        parts.append(overflow[4 : 4 + min(missing, PAGE - 4)])
+        missing -= PAGE - 4
+    return b"".join(parts)
+
+
+def _record(data: bytes) -> list[Any]:
+    """Decode a SQLite record into Python values."""
+    header, at = _varint(data, 0)
+    kinds = []
+    while at < header:
+        kind, at = _varint(data, at)
+        kinds.append(kind)
+    values: list[Any] = []
+    for kind in kinds:
+        value: Any = None
+        size = 0
+        if 1 <= kind <= 6:
+            size = (1, 2, 3, 4, 6, 8)[kind - 1]
+            value = int.from_bytes(data[at : at + size], "big", signed=True)
+        elif kind == 7:
+            size = 8
+            (value,) = struct.unpack(">d", data[at : at + 8])
+        elif kind in (8, 9):
+            value = kind - 8
+        elif kind >= 12:
+            size = (kind - 12) // 2
+            value = data[at : at + size]
+            value = value.decode("utf-8", "surrogateescape") if kind % 2 else value
+        elif kind:
+            raise ValueError("reserved type")
+        at += size
+        values.append(value)
+    if at > len(data):
+        raise ValueError("record cut short")
+    return values
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return a SQLite variable-length integer and where it ends."""
+    value = 0
+    for i in range(9):
+        byte = data[at + i]
+        if i == 8:
+            return value << 8 | byte, at + 9
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            return value, at + i + 1
+    raise AssertionError("unreachable")
+
+
+def _unused(path: Path) -> Path:
+    """Return a name for the damaged file that nothing has yet."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    return aside
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make renames in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,139 @@
+"""The driver's side of the store: put results, lease points so that no two drivers compute the same one."""
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from attlas.errors import DamagedStore
+from attlas.store import connection, salvage
+from attlas.store.check import check
+from attlas.store.presence import Presence
+from attlas.store.record import INSERT, Record
+
+
+class Store:
+    """A store open for writing. Each `put` is one transaction: on disk when it returns, or not there at all.
+
+    Opening verifies the whole file. If anything is damaged, the file is rebuilt from the results that are whole and the
+    damaged one set aside; `mended` then says so. Several drivers may share one store.
+
+    Parameters
+    ----------
+    path : Path or str
+        Created if it does not exist.
+
+    Raises
+    ------
+    InputError
+        If the path is a folder or lies in none.
+    StoreError
+        If the file is another program's, of a newer attlas, or cannot be written.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.mended: str | None = None
+        connection.check_path(self.path)
+        self._whole()  # refuses a file that is not ours before anything is written beside it
+        self._presence = Presence(self.path)
+        try:
+            self._db = self._open()
+            self._do(self._forget_leases)
+        except BaseException:
+            self._presence.close()
+            raise
+
+    def put(self, record: Record) -> None:
+        """Commit one result and end its lease. A result that is already there stays as it is."""
+
+        def act() -> None:
+            self._db.execute(INSERT, record.row())
+            self._db.execute("DELETE FROM leases WHERE key = ?", (record.key,))
+
+        self._do(act)
+
+    def lease(self, keys: Iterable[str]) -> tuple[str | None, list[str]]:
+        """Lease the first of `keys` that is neither in the store nor leased to a living driver.
+
+        Returns the key, or None if there is none now, and those passed over because their results are there already.
+        """
+        chosen: list[str] = []
+        there: list[str] = []
+
+        def act() -> None:
+            held = dict(self._db.execute("SELECT key, driver FROM leases"))
+            alive = {driver: self._presence.alive(driver) for driver in set(held.values())}
+            for key in keys:
+                if key in held and alive[held[key]]:
+                    continue
+                if self._db.execute("SELECT 1 FROM results WHERE key = ?", (key,)).fetchone():
+                    there.append(key)
+                    continue
+                self._db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?)", (key, self._presence.driver))
+                chosen.append(key)
+                return
+
+        self._do(act)
+        return (chosen[0] if chosen else None), there
+
+    def release(self, key: str) -> None:
+        """Give a lease back, for a point that failed."""
+        self._do(lambda: self._db.execute("DELETE FROM leases WHERE key = ?", (key,)))
+
+    def keys(self) -> set[str]:
+        """Return the keys of all results."""
+        with connection.explained(self.path):
+            return {row[0] for row in self._db.execute("SELECT key FROM results")}
+
+    def close(self) -> None:
+        """End the leases and leave; the last to leave folds the log into the file."""
+        try:
+            self._do(self._forget_leases)
+        finally:
+            self._db.close()
+            self._presence.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _do(self, act: Callable[[], object]) -> None:
+        with connection.explained(self.path), connection.transaction(self._db):
+            act()
+
+    def _forget_leases(self) -> None:
+        """Drop the leases of this driver's number: its own, or of a dead driver that had the number before."""
+        self._db.execute("DELETE FROM leases WHERE driver = ?", (self._presence.driver,))
+
+    def _open(self) -> sqlite3.Connection:
+        if not self._whole():
+            self._rebuild(unless=self._whole)
+        try:
+            return connection.write(self.path)
+        except DamagedStore:  # what a check does not see, such as a schema version that the tables contradict
+            if self.mended:
+                raise
+            self._rebuild(unless=lambda: False)
+            return connection.write(self.path)
+
+    def _whole(self) -> bool:
+        return not self.path.exists() or not self.path.stat().st_size or check(self.path).good
+
+    def _rebuild(self, unless: Callable[[], bool]) -> None:
+        if not self._presence.alone():
+            raise DamagedStore(
+                f"{self.path}: damaged, and in use by another run; stop that run, then run again to rebuild the store"
+            )
+        if not unless():  # another driver may have rebuilt it in the meantime
+            kept, aside = salvage.rebuild(self.path)
+            self.mended = (
+                f"{self.path} was damaged: its {kept} whole results are kept, the others will be computed again;"
+                f" the damaged file is now {aside.name}"
+            )
+        self._presence.share()
