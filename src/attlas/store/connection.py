@@ -73,8 +73,8 @@ def check_path(path: Path) -> None:
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
     """Commit everything inside, or nothing."""
-    db.execute("BEGIN IMMEDIATE")
     try:
+        db.execute("BEGIN IMMEDIATE")
         yield
         db.execute("COMMIT")
     except BaseException:

@@ -1,0 +1,89 @@
+"""The options that commands share, and how what a person types becomes values."""
+
+import math
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from attlas.errors import InputError
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+StorePath = Annotated[Path, typer.Option("--store", metavar="PATH", help="The file that holds the results.")]
+SeedNumber = Annotated[
+    int, typer.Option("--seed", min=0, help="Run number: runs of different numbers share no randomness.")
+]
+Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Worker processes; all cores if not given.")]
+Scheduler = Annotated[
+    str | None, typer.Option("--scheduler", metavar="tcp://HOST:PORT", help="A running Dask scheduler.")
+]
+# accepted by every command so that one set of options can be used throughout, shown where it matters
+UnusedWorkers = Annotated[int | None, typer.Option("--workers", min=1, hidden=True)]
+UnusedScheduler = Annotated[str | None, typer.Option("--scheduler", hidden=True)]
+UnusedSeed = Annotated[int, typer.Option("--seed", min=0, hidden=True)]
+Full = Annotated[bool, typer.Option("--full/--quick", help="Paper scale, or under a minute a claim.")]
+Claims = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM]...", help="Ids of claims; all if none is named.")]
+
+STORE = Path("attlas.db")
+
+
+class ExecutorName(StrEnum):
+    """Where to run."""
+
+    serial = "serial"
+    processes = "processes"
+    dask = "dask"
+    slurm = "slurm"
+
+
+def parse_grid(settings: list[str]) -> dict[str, list[Any]]:
+    """Return {"d": [50, 100], ...} from ["d=50,100", ...]; a range is start:stop:count."""
+    grid: dict[str, list[Any]] = {}
+    for text in settings:
+        name, equals, values = text.partition("=")
+        if not equals or not name.isidentifier() or not values:
+            raise InputError(f"--set {text!r}: write NAME=VALUE, NAME=V1,V2,... or NAME=START:STOP:COUNT")
+        grid[name] = [value for part in values.split(",") for value in parse_values(part, f"--set {text}")]
+    return grid
+
+
+def parse_values(text: str, where: str) -> list[Any]:
+    """Return the values of "3", "0.5", "relu" or of an even range "0.01:0.25:64" (both ends included)."""
+    if ":" not in text:
+        return [_number(text)]
+    parts = [_number(part) for part in text.split(":")]
+    if len(parts) != 3 or any(isinstance(part, str) for part in parts) or not isinstance(parts[2], int):
+        raise InputError(f"{where}: a range is START:STOP:COUNT, such as 0.01:0.25:64; got {text!r}")
+    start, stop, count = parts
+    if count < 2:
+        raise InputError(f"{where}: a range needs a count of at least 2; got {count}")
+    values = [start + (stop - start) * i / (count - 1) for i in range(count)]
+    return [int(value) if float(value).is_integer() else value for value in values]
+
+
+def parse_pairs(pairs: list[str]) -> dict[str, Any]:
+    """Return {"queue": "long", ...} from ["queue=long", ...]; directives and prologue may be repeated."""
+    found: dict[str, Any] = {}
+    for text in pairs:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--slurm {text!r}: write NAME=VALUE")
+        if name in ("directives", "prologue"):
+            found.setdefault(name, []).append(value)
+        else:
+            found[name] = value
+    return found
+
+
+def _number(text: str) -> Any:
+    text = text.strip()
+    for kind in (int, float):
+        try:
+            value = kind(text)
+        except ValueError:
+            continue
+        if not math.isfinite(value):
+            raise InputError(f"{text!r} is not a finite number")
+        return value
+    return text

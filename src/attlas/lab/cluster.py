@@ -1,0 +1,98 @@
+"""Jobs on the workers of a Dask scheduler."""
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from attlas.errors import InputError
+from attlas.lab.execute import Job, Outcome, execute, pin_threads, versions
+from attlas.lab.executors import IDLE, MOST_DEATHS, Jobs, given_up
+
+
+def dask(jobs: Jobs, client: Any) -> Iterator[Outcome]:
+    """Compute on the workers of a Dask scheduler, which gives the jobs of a dead worker to another."""
+    from distributed import as_completed
+
+    keys: dict[str, Job] = {}
+    running = as_completed()
+    exhausted = False
+    try:
+        while True:
+            room = max(1, sum(client.nthreads().values())) - len(keys)
+            while room > 0 and not exhausted:
+                try:
+                    job = next(jobs)
+                except StopIteration:
+                    exhausted = True
+                    break
+                if job is None:
+                    break
+                keys[job.key] = job
+                # the name tells two sweeps on one scheduler apart, and their repeats
+                running.add(
+                    client.submit(execute_pinned, job, key=f"attlas-{job.key}-{os.urandom(4).hex()}", pure=False)
+                )
+                room -= 1
+            if not keys and exhausted:
+                return
+            if not keys:
+                time.sleep(IDLE)
+                continue
+            future = next(running)
+            job = keys.pop(future.key.split("-")[1])
+            yield _answer(future, job)
+    finally:
+        client.cancel(list(running.futures))
+
+
+def execute_pinned(job: Job) -> Outcome:
+    """Measure one point on a Dask worker."""
+    pin_threads()
+    return execute(job)
+
+
+def connect(scheduler: str | None, workers: int) -> Any:
+    """Return a Dask client: of a scheduler by address, or of a cluster of `workers` processes on this host.
+
+    Raises
+    ------
+    InputError
+        If nothing answers at the address.
+    """
+    import dask
+    from distributed import Client, LocalCluster
+
+    dask.config.set({"distributed.scheduler.allowed-failures": MOST_DEATHS})
+    if scheduler is None:
+        cluster = LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+        )
+        return Client(cluster)
+    try:
+        client = Client(scheduler, timeout=5, set_as_default=False)
+    except (OSError, ValueError, TimeoutError, ImportError) as error:
+        raise InputError(f"no Dask scheduler answers at {scheduler}; start one with `dask scheduler`") from error
+    try:
+        client.wait_for_workers(1, timeout=10)
+    except TimeoutError as error:
+        client.close()
+        raise InputError(f"the scheduler at {scheduler} has no workers; start some: dask worker {scheduler}") from error
+    return client
+
+
+def _answer(future: Any, job: Job) -> Outcome:
+    from distributed import KilledWorker
+
+    try:
+        outcome = future.result()
+    except KilledWorker:
+        return given_up(job)
+    except Exception as error:  # the job or its outcome did not travel, such as a module missing on the worker
+        return Outcome(job.key, None, 0.0, versions(), f"{type(error).__name__}: {error}")
+    if not isinstance(outcome, Outcome) or outcome.versions != versions():
+        theirs = getattr(outcome, "versions", "unknown")
+        return Outcome(
+            job.key, None, 0.0, versions(), f"the worker has other versions than the driver: {theirs}, {versions()}"
+        )
+    return outcome

@@ -1,0 +1,88 @@
+"""Computing one task, wherever it runs, so that the same seed gives the same bits."""
+
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from attlas.store import encode
+
+THREADS = ("OMP_NUMTHREADS", "OPENBLAS_NUMTHREADS", "MKL_NUMTHREADS", "VECLIB_MAXIMUMTHREADS", "NUMBA_NUMTHREADS")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker is sent: a function, a validated point and a seed."""
+
+    key: str
+    measure: Callable[[Any, int], dict[str, Any]]
+    point: Any
+    seed: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a worker sends back: the bytes of a result, or why there is none."""
+
+    key: str
+    payload: bytes | None
+    seconds: float
+    versions: dict[str, str]
+    error: str | None = None
+
+
+def execute(job: Job) -> Outcome:
+    """Measure one point. A failure is an outcome too, so that one bad point does not stop a sweep."""
+    start = time.perf_counter()
+    payload, error = None, None
+    try:
+        payload = encode(job.measure(job.point, job.seed))
+    except Exception as failure:
+        error = f"{type(failure).__name__}: {failure}"
+    return Outcome(job.key, payload, time.perf_counter() - start, versions(), error)
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions that a result depends on. Nothing about the host."""
+    found = {name: metadata.version(name) for name in ("attlas", "numpy", "scipy")}
+    return found | {"python": platform.python_version()}
+
+
+def pin_threads() -> None:
+    """Limit BLAS to one thread in this process, for good: how many cores a host has must not change the bits.
+
+    The environment covers libraries that are loaded later, the limit those that are loaded already.
+    """
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    _limit()
+
+
+@contextmanager
+def pinned_threads() -> Iterator[None]:
+    """Limit BLAS to one thread inside, and restore what was before."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    limit = _limit()
+    try:
+        yield
+    finally:
+        limit.restore_original_limits()
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _limit() -> Any:
+    import numpy  # noqa: F401  # its BLAS must be loaded to be limited
+    import scipy.linalg  # noqa: F401  # and so must SciPy's own
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1)

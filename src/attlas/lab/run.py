@@ -1,0 +1,248 @@
+"""The driver: runs what a plan holds and the store does not. Only the driver writes."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from attlas.claims import Tier, find
+from attlas.errors import InputError, Stopped
+from attlas.inputs import integer
+from attlas.lab import cluster, executors, processes
+from attlas.lab.execute import Job, Outcome
+from attlas.lab.plan import Task, plan
+from attlas.lab.progress import Progress, progress
+from attlas.lab.slurm import slurm_cluster, slurm_settings
+from attlas.store import Record, Store, read
+
+Executor = Literal["serial", "processes", "dask", "slurm"]
+EXECUTORS: tuple[Executor, ...] = ("serial", "processes", "dask", "slurm")
+
+
+@dataclass
+class Summary:
+    """What a run did.
+
+    Attributes
+    ----------
+    planned, found, computed, elsewhere : int
+        Points in the plan, in the store beforehand, computed by this run, and meanwhile by another on the same store.
+    failed : dict
+        Why, by the key of the point.
+    mended : str or None
+        What was done to a damaged store.
+    """
+
+    planned: int = 0
+    found: int = 0
+    computed: int = 0
+    elsewhere: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    mended: str | None = None
+
+    @property
+    def finished(self) -> int:
+        """Points that need nothing more from this run."""
+        return self.found + self.computed + self.elsewhere + len(self.failed)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What a run is expected to take: points, seconds with the given workers, peak bytes of all workers together."""
+
+    planned: int
+    found: int
+    seconds: float
+    memory: int
+
+
+def run(
+    claims: Sequence[str] | None = None,
+    tier: Tier = "quick",
+    *,
+    store: Path | str = "attlas.db",
+    seed: int = 0,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    scheduler: str | None = None,
+    slurm: Mapping[str, Any] | None = None,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    seeds: int | None = None,
+) -> Summary:
+    """Run claims; what the store already holds is not computed again.
+
+    Parameters
+    ----------
+    claims : sequence of str, optional
+        Ids; all claims if not given.
+    tier : {"quick", "full"}
+    store : path
+        Created if it does not exist.
+    seed : int, default 0
+        Run number; runs of different numbers share no random numbers.
+    workers : int, optional
+        Worker processes; the number of cores if not given.
+    executor : {"serial", "processes", "dask", "slurm"}, optional
+        ``serial`` for one worker, else ``processes``; ``dask`` if a scheduler is named. All give the same bits.
+    scheduler : str, optional
+        Address of a Dask scheduler, such as ``tcp://127.0.0.1:8786``.
+    slurm : mapping, optional
+        Settings of the Slurm jobs, see `attlas.lab.SlurmSettings`.
+    grid, seeds : optional
+        Other settings and seeds than the tier's, see `attlas.lab.plan`.
+
+    Raises
+    ------
+    Stopped
+        On Ctrl-C or SIGTERM, after a clean stop.
+    """
+    tasks = plan(find(list(claims) if claims else None), tier, seed, grid, seeds)
+    executor, workers = choose(executor, workers, scheduler)
+    with ExitStack() as stack:
+        # what is still to start is known to be possible before the store is touched
+        start = stack.enter_context(_started(executor, workers, scheduler, slurm or {}))
+        keeper = stack.enter_context(Store(store))
+        present = keeper.keys()
+        todo = {task.key: task for task in tasks if task.key not in present}
+        summary = Summary(len(tasks), len(tasks) - len(todo), mended=keeper.mended)
+        show = stack.enter_context(progress(summary.planned, summary.found))
+        if keeper.mended:
+            show.note(keeper.mended)
+        if todo:
+            stack.enter_context(_stoppable(lambda: _stopped(summary, store)))
+            _drive(todo, start, keeper, summary, show, workers)
+    return summary
+
+
+def expect(
+    tasks: Sequence[Task], store: Path | str, workers: int | None = None, executor: Executor | None = None
+) -> Expectation:
+    """Return what a run would take, from the claims' own estimates corrected by what the store has measured."""
+    _, workers = choose(executor, workers, None)
+    done = {r.key: r for r in read(store)} if Path(store).is_file() and Path(store).stat().st_size else {}
+    todo = [task for task in tasks if task.key not in done]
+    seconds = 0.0
+    for claim in {task.claim.id: task.claim for task in todo}.values():
+        mine = [r for r in done.values() if (r.claim, r.version) == (claim.id, claim.version)]
+        guessed = sum(claim.cost(claim.settings(**r.point)).seconds for r in mine)
+        correction = sum(r.seconds for r in mine) / guessed if guessed else 1.0
+        seconds += correction * sum(task.cost.seconds for task in todo if task.claim.id == claim.id)
+    memory = sum(sorted((task.cost.memory for task in todo), reverse=True)[:workers])
+    return Expectation(len(tasks), len(tasks) - len(todo), seconds / max(1, min(workers, len(todo))), memory)
+
+
+def choose(executor: Executor | None, workers: int | None, scheduler: str | None) -> tuple[Executor, int]:
+    """Return the executor and the number of workers that the options ask for."""
+    count = (os.cpu_count() or 1) if workers is None else integer(workers, "workers")
+    if executor is None:
+        executor = "dask" if scheduler else "serial" if count == 1 else "processes"
+    if executor not in EXECUTORS:
+        raise InputError(f"executor must be one of {', '.join(EXECUTORS)}; got {executor!r}")
+    if scheduler and executor != "dask":
+        raise InputError(f"a scheduler goes with the executor dask, not with {executor}")
+    return executor, 1 if executor == "serial" else count
+
+
+def _drive(
+    todo: dict[str, Task],
+    start: Callable[[executors.Jobs], Iterator[Outcome]],
+    keeper: Store,
+    summary: Summary,
+    show: Progress,
+    workers: int,
+) -> None:
+    """Lease, compute, keep: until nothing of the plan is left that this run could do."""
+    left = dict(todo)
+    guessed = taken = 0.0  # how right the claims' estimates were so far corrects those of the points left
+    waiting = False
+
+    def jobs() -> Iterator[Job | None]:
+        nonlocal waiting
+        while True:
+            key, there = keeper.lease(left)
+            for name in there:
+                left.pop(name)
+            summary.elsewhere += len(there)
+            if key is not None:
+                task = left.pop(key)
+                yield Job(key, task.claim.measure, task.claim.settings(**task.point), task.seed)
+            elif left:
+                if not waiting:
+                    show.note(f"the last {len(left)} points are being computed by another run; waiting for it")
+                waiting = True
+                yield None
+            else:
+                return
+
+    for outcome in start(jobs()):
+        task = todo[outcome.key]
+        if outcome.payload is None:
+            keeper.release(task.key)
+            summary.failed[task.key] = outcome.error or "unknown"
+            show.note(f"{task.claim.id} {task.point} seed {task.seed} failed: {outcome.error}")
+        else:
+            keeper.put(
+                Record(
+                    task.claim.id,
+                    task.claim.version,
+                    task.point,
+                    task.seed,
+                    outcome.payload,
+                    outcome.seconds,
+                    outcome.versions,
+                )
+            )
+            summary.computed += 1
+            guessed += task.cost.seconds
+            taken += outcome.seconds
+        rest = sum(task.cost.seconds for task in left.values()) / workers
+        show.update(summary.finished, rest * taken / guessed if guessed else None)
+
+
+@contextmanager
+def _started(
+    executor: Executor, workers: int, scheduler: str | None, slurm: Mapping[str, Any]
+) -> Iterator[Callable[[executors.Jobs], Iterator[Outcome]]]:
+    """Give the function that runs jobs, with its cluster behind it where there is one."""
+    if executor == "serial":
+        yield executors.serial
+    elif executor == "processes":
+        yield lambda jobs: processes.processes(jobs, workers)
+    elif executor == "dask":
+        with cluster.connect(scheduler, workers) as client:
+            yield lambda jobs: cluster.dask(jobs, client)
+    else:
+        from distributed import Client
+
+        with slurm_cluster(slurm_settings(dict(slurm))) as jobqueue, Client(jobqueue) as client:
+            jobqueue.scale(jobs=workers)
+            yield lambda jobs: cluster.dask(jobs, client)
+
+
+@contextmanager
+def _stoppable(sentence: Callable[[], str]) -> Iterator[None]:
+    """Turn Ctrl-C and SIGTERM into a clean stop, `Stopped`."""
+    caught: list[int] = []
+
+    def stop(number: int, _: Any) -> None:
+        caught.append(number)
+        raise KeyboardInterrupt
+
+    here = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)} if here else {}
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Stopped(sentence(), caught[-1] if caught else signal.SIGINT) from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stopped(summary: Summary, store: Path | str) -> str:
+    kept = summary.found + summary.computed + summary.elsewhere
+    return f"Stopped: {kept} of {summary.planned} points are in {store}. The same command again does the rest."
