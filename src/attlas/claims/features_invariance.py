@@ -1,10 +1,9 @@
 """features.invariance: attention does not see the order of the keys, an MLP on the same tokens does."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 
@@ -14,6 +13,9 @@ from attlas.claims.figure import COLOURS, THEORY, panels
 from attlas.features import attention_heads, mlp_neurons
 from attlas.layers import random_feature_attention, random_feature_mlp, softmax, with_one
 from attlas.numerics import mean_interval, stream
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CLEARLY = 0.01  # an MLP that changes by less than one per cent would not have clearly changed
 
@@ -98,7 +100,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     return Verdict(outcome, reason, margin, "orders of magnitude", numbers)
 
 
-def draw(measurements: Sequence[Measurement[Point]]) -> Figure:
+def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw the relative change of every run, by model."""
     figure, (axis,) = panels(1, width=6.4)
     labels = sorted({_label(m.point) for m in measurements})

@@ -1,9 +1,10 @@
 """One visual language for every figure: colour-blind safe colours, theory as lines, simulation as points."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, without its yellow, which is too faint on white
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -11,8 +12,10 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 THEORY: dict[str, Any] = {"color": "#555555", "linewidth": 1.2}
 
 
-def panels(count: int, width: float = 4.6, height: float = 3.6) -> tuple[Figure, list[Axes]]:
+def panels(count: int, width: float = 4.6, height: float = 3.6) -> "tuple[Figure, list[Axes]]":
     """Return a figure of `count` panels side by side. No global state is touched, so any thread may draw."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width * count, height), layout="constrained")
     axes = [figure.add_subplot(1, count, i + 1) for i in range(count)]
     for axis in axes:

@@ -66,11 +66,15 @@ def connect(scheduler: str | None, workers: int) -> Any:
     dask.config.set({"distributed.scheduler.allowed-failures": MOST_DEATHS})
     if scheduler is None:
         cluster = LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
         )
         return Client(cluster)
     try:
-        client = Client(scheduler, timeout=5, set_as_default=False)
+        client = Client(scheduler, timeout=5)
     except (OSError, ValueError, TimeoutError, ImportError) as error:
         raise InputError(f"no Dask scheduler answers at {scheduler}; start one with `dask scheduler`") from error
     try:

@@ -113,7 +113,8 @@ def run(
         if keeper.mended:
             show.note(keeper.mended)
         if todo:
-            stack.enter_context(_stoppable(lambda: _stopped(summary, store)))
+            planned = {task.key for task in tasks}
+            stack.enter_context(_stoppable(lambda: f"{len(keeper.keys() & planned)} of {len(planned)} points", store))
             _drive(todo, start, keeper, summary, show, workers)
     return summary
 
@@ -224,7 +225,7 @@ def _started(
 
 
 @contextmanager
-def _stoppable(sentence: Callable[[], str]) -> Iterator[None]:
+def _stoppable(kept: Callable[[], str], store: Path | str) -> Iterator[None]:
     """Turn Ctrl-C and SIGTERM into a clean stop, `Stopped`."""
     caught: list[int] = []
 
@@ -237,12 +238,8 @@ def _stoppable(sentence: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise Stopped(sentence(), caught[-1] if caught else signal.SIGINT) from None
+        sentence = f"Stopped: {kept()} are in {store}. The same command again does the rest."
+        raise Stopped(sentence, caught[-1] if caught else signal.SIGINT) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _stopped(summary: Summary, store: Path | str) -> str:
-    kept = summary.found + summary.computed + summary.elsewhere
-    return f"Stopped: {kept} of {summary.planned} points are in {store}. The same command again does the rest."

@@ -43,7 +43,7 @@ def slurm_cluster(settings: SlurmSettings) -> Any:
         from dask_jobqueue import SLURMCluster
     except ImportError as error:
         raise AttlasError("Slurm needs: pip install 'attlas[slurm]'") from error
-    options: dict[str, Any] = {"scheduler_options": {"dashboard_address": None}}
+    options: dict[str, Any] = {"scheduler_options": {"dashboard_address": "127.0.0.1:0"}}
     if settings.interface:
         options["interface"] = settings.interface
     return SLURMCluster(

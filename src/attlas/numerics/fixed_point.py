@@ -53,8 +53,11 @@ def fixed_point(
     status = Status.OUT_OF_STEPS
     for _ in range(max_steps):
         with np.errstate(all="ignore"):  # an overflow is reported as a status, not as a warning
-            image = function(x)
-            residual = float(np.max(np.abs(image - x)))
+            try:
+                image = function(x)
+                residual = float(np.max(np.abs(image - x)))
+            except OverflowError:  # what Python's own floats do instead
+                residual = np.inf
         trace.append(residual)
         if not np.isfinite(residual):
             status = Status.DIVERGED

@@ -8,7 +8,7 @@ from typing import Any
 
 from attlas.errors import DamagedStore
 from attlas.store import connection, schema
-from attlas.store.record import COLUMNS, verified
+from attlas.store.record import verified
 from attlas.store.salvage import sealed_records
 
 
@@ -51,7 +51,7 @@ def check(path: Path | str) -> Health:
     else:
         try:
             health.structure += structure(db)
-            if schema.version(db) == schema.LATEST:
+            if schema.version(db):
                 health.damaged += _damaged(db)
         finally:
             db.close()
@@ -83,7 +83,7 @@ def structure(db: sqlite3.Connection) -> list[str]:
 def _damaged(db: sqlite3.Connection) -> list[dict[str, Any]]:
     found, seen = [], set()
     try:
-        for row in db.execute(f"SELECT id, {', '.join(COLUMNS)} FROM results ORDER BY id"):  # noqa: S608
+        for row in db.execute(f"SELECT id, {schema.columns(db)} FROM results ORDER BY id"):  # noqa: S608
             seen.add(row[1])
             try:
                 verified(row[1:])

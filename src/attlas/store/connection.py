@@ -113,6 +113,9 @@ def _sentence(error: sqlite3.Error, path: Path) -> StoreError:
 
 def _connect_read_only(path: Path) -> sqlite3.Connection | None:
     """Return a read-only connection, or None if the file is no SQLite database."""
+    with open(path, "rb") as file:
+        if file.read(16) not in (b"", b"SQLite format 3\0"):  # SQLite takes a file of a few bytes for an empty one
+            return None
     name = quote(str(path.absolute()))
     for options in ("mode=ro", "mode=ro&immutable=1"):  # the second for a folder that cannot be written to
         db = sqlite3.connect(f"file:{name}?{options}", uri=True, timeout=PATIENCE, isolation_level=None)

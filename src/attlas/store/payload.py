@@ -57,7 +57,7 @@ def _npy(name: str, value: Any) -> bytes:
         raise InputError(f"{name}: not a number, text or array of them ({error})") from error
     if data.dtype.kind not in "biuU" and data.dtype.type not in _FLOATS:
         raise InputError(f"{name}: a result holds numbers, text or arrays of them; got dtype {data.dtype}")
-    if data.dtype.kind == "U" and any("\0" in text for text in np.atleast_1d(value).ravel().tolist()):
+    if data.dtype.kind == "U" and any("\0" in text for text in np.asarray(value, dtype=object).ravel()):
         raise InputError(f"{name}: text with a NUL character cannot be kept")
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.ascontiguousarray(data) if data.ndim else data, allow_pickle=False)

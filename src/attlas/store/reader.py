@@ -5,9 +5,7 @@ from pathlib import Path
 
 from attlas.errors import DamagedStore
 from attlas.store import connection, schema
-from attlas.store.record import COLUMNS, Record, seal, verified
-
-_BATCH = 500
+from attlas.store.record import Record, verified
 
 
 def read(path: Path | str, claims: Iterable[str] | None = None) -> Iterator[Record]:
@@ -26,9 +24,8 @@ def read(path: Path | str, claims: Iterable[str] | None = None) -> Iterator[Reco
         try:
             if schema.version(db) == 0:
                 return
-            columns = ", ".join(COLUMNS if schema.version(db) == schema.LATEST else COLUMNS[:-1])
             wanted = None if claims is None else sorted(set(claims))
-            query = f"SELECT {columns} FROM results"  # noqa: S608
+            query = f"SELECT {schema.columns(db)} FROM results"  # noqa: S608
             if wanted is not None:
                 query += f" WHERE claim IN ({', '.join('?' * len(wanted))})"
             # fetched in one go: a reader that holds a snapshot while it is being consumed would let the log grow
@@ -37,7 +34,7 @@ def read(path: Path | str, claims: Iterable[str] | None = None) -> Iterator[Reco
             db.close()
     for row in rows:
         try:
-            yield verified(row if len(row) == len(COLUMNS) else (*row, seal(*row)))
+            yield verified(row)
         except DamagedStore as error:
             raise DamagedStore(
                 f"{path}: the result {row[0]} of {row[1]} is damaged ({error});"

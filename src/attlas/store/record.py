@@ -75,8 +75,13 @@ def seal(*body: Any) -> str:
 
 
 def verified(row: tuple[Any, ...]) -> Record:
-    """Return the record of a row, or raise `DamagedStore` saying which of its seals is broken."""
+    """Return the record of a row, or raise `DamagedStore` saying which of its seals is broken.
+
+    A row of schema 1 is one shorter: it has no seal over its provenance yet.
+    """
     try:
+        if len(row) == len(COLUMNS) - 1:
+            row = (*row, seal(*row))
         key_, claim, version, point_text, seed, payload, digest, seconds, versions, seal_ = row
         if hashlib.sha256(payload).hexdigest() != digest:
             raise DamagedStore("its payload does not match its SHA-256")

@@ -14,7 +14,7 @@ from typing import Any
 
 from attlas.errors import DamagedStore
 from attlas.store import schema
-from attlas.store.record import COLUMNS, INSERT, Record, seal, verified
+from attlas.store.record import INSERT, Record, verified
 
 PAGE = schema.PAGE
 _LEAF = 0x0D
@@ -89,13 +89,7 @@ def _rows(page: bytes, start: int, *overlays: dict[int, bytes]) -> Iterator[tupl
         for pages in overlays:
             try:
                 offset = struct.unpack(">H", page[start + 8 + 2 * i : start + 10 + 2 * i])[0]
-                values = _record(_payload(page, offset, pages))
-                # the id stands first, as NULL; a row of schema 1 has no seal yet
-                row = tuple(values[1:])
-                if len(row) == len(COLUMNS) - 1:
-                    row = (*row, seal(*row))
-                if len(row) == len(COLUMNS):
-                    yield row
+                yield tuple(_record(_payload(page, offset, pages))[1:])  # the id stands first, as NULL
             except (struct.error, IndexError, KeyError, ValueError, TypeError, OverflowError):
                 continue
 

@@ -3,7 +3,7 @@
 import sqlite3
 
 from attlas.errors import DamagedStore, StoreError
-from attlas.store.record import seal
+from attlas.store.record import COLUMNS, seal
 
 APPLICATION = 0x6174746C  # "attl", so that another program's SQLite file is told from ours
 PAGE = 4096
@@ -62,6 +62,11 @@ def migrate(db: sqlite3.Connection) -> None:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
+
+
+def columns(db: sqlite3.Connection) -> str:
+    """Return the columns of a result, for a query, as far as the schema of this store has them."""
+    return ", ".join(COLUMNS if version(db) == LATEST else COLUMNS[:-1])
 
 
 def version(db: sqlite3.Connection) -> int:

@@ -1,5 +1,6 @@
 """Records as an xarray.Dataset."""
 
+import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ def view(records: Iterable[Record]) -> "xarray.Dataset":
     coordinates["seconds"] = ("result", [record.seconds for record in records])
     variables = {}
     for name in names:
-        data = _stack([np.asarray(record.result.get(name, np.nan)) for record in records])
+        data = _stack([record.result.get(name) for record in records])
         label = f"{name}_result" if name in coordinates else name
         variables[label] = (("result", *(f"{name}_{i}" for i in range(data.ndim - 1))), data)
     ((claim, version),) = claims
@@ -61,13 +62,16 @@ def column(values: list[Any]) -> NDArray[Any]:
     )
 
 
-def _stack(arrays: list[NDArray[Any]]) -> NDArray[Any]:
-    if len({a.shape for a in arrays}) == 1:
-        return np.stack(arrays)
-    if len({a.ndim for a in arrays}) > 1 or any(a.dtype.kind not in "biuf" for a in arrays):
-        return column([a.tolist() for a in arrays])
-    shape = tuple(max(sizes) for sizes in zip(*(a.shape for a in arrays), strict=True))
-    padded = np.full((len(arrays), *shape), np.nan)
-    for target, a in zip(padded, arrays, strict=True):
-        target[tuple(slice(size) for size in a.shape)] = a
+def _stack(values: list[Any]) -> NDArray[Any]:
+    """Return results along a first axis, padded with NaN where shapes differ or a result is missing."""
+    present = [np.asarray(value) for value in values if value is not None]
+    if len({a.shape for a in present}) == 1 and len(present) == len(values):
+        return np.stack(present)
+    if len({a.ndim for a in present}) > 1 or any(a.dtype.kind not in "biuf" for a in present):
+        return np.array(["" if value is None else json.dumps(np.asarray(value).tolist()) for value in values])
+    shape = tuple(max(sizes) for sizes in zip(*(a.shape for a in present), strict=True))
+    padded = np.full((len(values), *shape), np.nan)
+    for i, value in enumerate(values):
+        if value is not None:
+            padded[(i, *(slice(size) for size in np.shape(value)))] = value
     return padded

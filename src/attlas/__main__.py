@@ -1,0 +1,5 @@
+"""So that `python -m attlas` is `attlas`."""
+
+from attlas.cli import main
+
+main()

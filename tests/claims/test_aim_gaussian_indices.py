@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from attlas.claims import Measurement, Outcome
+from attlas.claims import aim_gaussian_indices as claim
+from attlas.layers import attention_indices
+
+from .broken import verdict_of
+
+POINTS = [claim.Point(d=d, samples=10_000) for d in (16, 32, 64, 128)]
+
+
+def test_holds():
+    assert verdict_of(claim.CLAIM, POINTS, seeds=6).outcome is Outcome.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda X, S: attention_indices(X, S) * (1 - 0.2 * np.eye(X.shape[1])),  # diagonal variance 1.28 Q, not 2 Q
+        lambda X, S: attention_indices(X, S) + np.eye(X.shape[1]) * np.trace(S) / np.sqrt(len(S)),  # not centred
+        lambda X, S: attention_indices(X, S) * np.sqrt(len(S) / 30),  # wrong power of d
+        lambda X, S: attention_indices(X, S) * X[:, :1, :1] ** 2 / np.sqrt(3),  # right variance, heavy tails for all d
+        lambda X, S: attention_indices(X, S) + 0.3 * attention_indices(X, S)[:, :1, :1],  # correlated
+    ],
+    ids=["variance", "centre", "scale", "tails", "correlation"],
+)
+def test_a_broken_formula_refutes_it(monkeypatch, broken):
+    monkeypatch.setattr(claim, "attention_indices", broken)
+    assert verdict_of(claim.CLAIM, POINTS, seeds=6).outcome is Outcome.REFUTED
+
+
+def test_a_teacher_of_rank_one_refutes_it(monkeypatch):
+    """With width 1 whatever d, indices are products of two Gaussians and never become Gaussian."""
+
+    def spike(d, rho, seed):
+        w = seed.standard_normal(d)
+        return np.outer(w, w) * np.sqrt((1 + rho) * d) / (w @ w)
+
+    monkeypatch.setattr(claim, "teacher", spike)
+    assert verdict_of(claim.CLAIM, POINTS, seeds=6).outcome is Outcome.REFUTED
+
+
+def test_too_little_is_inconclusive():
+    assert verdict_of(claim.CLAIM, POINTS[:2]).outcome is Outcome.INCONCLUSIVE
+    assert verdict_of(claim.CLAIM, POINTS, seeds=1).outcome is Outcome.INCONCLUSIVE
+
+
+def test_distance_is_the_kolmogorov_smirnov_statistic():
+    x = np.random.default_rng(0).standard_t(3, 500)
+    expected = stats.kstest(x, stats.norm(scale=np.sqrt(1.7)).cdf).statistic
+    assert claim._distance(x, 1.7) == pytest.approx(expected, abs=1e-12)
+
+
+def test_same_seed_same_bits():
+    first, second = (claim.measure(claim.Point(d=16, samples=500), 3) for _ in range(2))
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def test_draws():
+    figure = claim.draw([Measurement(p, s, claim.measure(p, s)) for p in POINTS[:2] for s in range(2)])
+    assert len(figure.axes) == 2

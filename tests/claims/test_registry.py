@@ -1,0 +1,49 @@
+import pytest
+
+from attlas.claims import Claim, find
+from attlas.errors import InputError
+
+
+def test_finds_every_claim_file():
+    ids = [claim.id for claim in find()]
+    assert ids == sorted(ids)
+    assert {"aim.gaussian-indices", "features.invariance"} <= set(ids)
+
+
+@pytest.mark.parametrize("claim", find(), ids=lambda claim: claim.id)
+def test_every_claim_is_complete(claim):
+    """Statement, source, both tiers; the plan of the quick tier fits its minute by its own estimate."""
+    assert isinstance(claim, Claim)
+    assert claim.statement.endswith(".")
+    assert claim.source
+    assert set(claim.tiers) == {"quick", "full"}
+    quick = claim.tiers["quick"]
+    assert sum(claim.cost(point).seconds for point in quick.points) * quick.seeds < 2 * 60
+    for sweep in claim.tiers.values():
+        assert len(set(sweep.points)) == len(sweep.points)
+
+
+def test_unknown_claim_suggests_the_nearest():
+    with pytest.raises(InputError, match=r"did you mean aim\.gaussian-indices\?"):
+        find(["aim.gausian-indexes"])
+    with pytest.raises(InputError, match="attlas list"):
+        find(["zzz"])
+
+
+def test_a_user_adds_a_claim_by_naming_its_module(fast):
+    assert find(["test.fast"])[0].statement.startswith("Many points")
+
+
+@pytest.mark.parametrize(
+    ("module", "message"), [("no_such_module", "cannot be imported"), ("json", "no claim called CLAIM")]
+)
+def test_a_wrong_module_is_named(monkeypatch, module, message):
+    monkeypatch.setenv("ATTLAS_CLAIMS", module)
+    with pytest.raises(InputError, match=message):
+        find()
+
+
+def test_two_claims_of_one_id_are_refused(monkeypatch):
+    monkeypatch.setenv("ATTLAS_CLAIMS", "attlas.claims.features_invariance")
+    with pytest.raises(InputError, match="two claims are called"):
+        find()

@@ -1,0 +1,51 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attlas.store import Record, Store, encode
+
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture
+def fast(monkeypatch, tmp_path):
+    """Make the claim test.fast known to this process and to those it starts; return the log of its computations."""
+    log = tmp_path / "computed.log"
+    log.touch()
+    monkeypatch.setenv("ATTLAS_CLAIMS", "fast_claim")
+    monkeypatch.setenv("ATTLAS_TEST_LOG", str(log))
+    monkeypatch.setenv("ATTLAS_TEST_DEADLY", str(tmp_path / "deadly"))
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.syspath_prepend(str(TESTS))
+    return log
+
+
+@pytest.fixture
+def attlas(tmp_path):
+    """Run the command line in an empty folder."""
+
+    def run(*arguments, **options):
+        command = [sys.executable, "-m", "attlas", *map(str, arguments)]
+        options = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300, "env": os.environ} | options
+        return subprocess.run(command, check=False, **options)
+
+    return run
+
+
+def record(i=0, **result):
+    return Record("test.made", 1, {"i": i}, 0, encode(result or {"x": float(i)}), 0.5, {"attlas": "0", "numpy": "2"})
+
+
+@pytest.fixture
+def filled(tmp_path):
+    """A store of 60 results, some of several pages."""
+    import numpy as np
+
+    path = tmp_path / "filled.db"
+    with Store(path) as store:
+        for i in range(60):
+            store.put(record(i, x=np.full((3, 400, 1500)[i % 3], float(i)), label=f"result {i}"))
+    return path

@@ -1,0 +1,102 @@
+"""On a real scheduler with two worker processes on loopback."""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from attlas import lab
+from attlas.errors import InputError
+from attlas.store import check
+
+from .test_kill import committed, repeated, start_driver, uninterrupted, wait_for  # noqa: F401
+
+
+class Cluster:
+    """A scheduler and its workers, as subprocesses that can be killed."""
+
+    def __init__(self, stack, folder):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.address = f"tcp://127.0.0.1:{port}"
+        self._stack, self._folder = stack, folder
+        self._start("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
+        self.workers = [self.worker(), self.worker()]
+
+    def worker(self):
+        return self._start(
+            "worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60",
+            "--local-directory", str(self._folder),
+        )  # fmt: skip
+
+    def _start(self, *arguments):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dask", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        self._stack.callback(process.wait)
+        self._stack.callback(process.kill)
+        return process
+
+
+@pytest.fixture
+def cluster(fast, tmp_path):
+    with ExitStack() as stack:
+        yield Cluster(stack, tmp_path)
+
+
+def test_workers_and_drivers_killed(fast, uninterrupted, cluster, tmp_path):  # noqa: F811
+    """Six workers end, by exit and by SIGKILL, and three drivers; the sweep finishes as if nothing had been."""
+    rng = random.Random(0)
+    path = tmp_path / "sweep.db"
+    kills = 0
+    for turn in range(3):
+        with start_driver(path, "--scheduler", cluster.address) as driver:
+            for kind in (signal.SIGKILL, signal.SIGTERM):
+                before = len(committed(path))
+                wait_for(
+                    lambda before=before, driver=driver: driver.poll() is not None or len(committed(path)) > before + 15
+                )
+                time.sleep(rng.uniform(0, 0.02))
+                victim = cluster.workers.pop(0)
+                os.kill(victim.pid, kind)
+                cluster.workers.append(cluster.worker())
+                kills += 1
+            if turn < 2:
+                before = committed(path)
+                wait_for(lambda before=before: len(committed(path)) > len(before))
+                driver.kill()
+                kills += 1
+                driver.wait()
+                assert before.items() <= committed(path).items()
+            else:
+                assert driver.wait(120) == 0, driver.stderr.read()
+    assert kills == 8
+    health = check(path)
+    assert health.good
+    assert health.digest == uninterrupted
+    assert repeated(fast) <= kills * 2
+
+
+def test_a_scheduler_without_workers_is_named(fast, tmp_path):
+    with ExitStack() as stack:
+        lonely = Cluster.__new__(Cluster)
+        lonely._stack, lonely._folder = stack, tmp_path
+        lonely._start("scheduler", "--host", "127.0.0.1", "--port", "18786", "--no-dashboard")
+        with pytest.raises(InputError, match="has no workers; start some: dask worker"):
+            lab.run(["test.fast"], store=tmp_path / "a.db", scheduler="tcp://127.0.0.1:18786")
+    assert not (tmp_path / "a.db").exists()
+
+
+def test_an_unreachable_scheduler_is_one_sentence(tmp_path):
+    with pytest.raises(InputError, match="no Dask scheduler answers at"):
+        lab.run(["features.invariance"], store=tmp_path / "a.db", scheduler="tcp://127.0.0.1:9")
+    with pytest.raises(InputError, match="no Dask scheduler answers at"):
+        lab.run(["features.invariance"], store=tmp_path / "a.db", scheduler="nonsense")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from attlas.errors import InputError
+from attlas.numerics import fit_line, mean_interval
+
+
+def test_mean_interval_covers_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    hits = sum(low < 2 < high for _, low, high in (mean_interval(rng.normal(2, 1, 5), 0.9) for _ in range(2000)))
+    assert stats.binomtest(hits, 2000, 0.9).pvalue > 1e-3
+
+
+def test_line_against_scipy():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=12), rng.normal(size=12)
+    expected, line = stats.linregress(x, y), fit_line(x, y)
+    assert line.slope == pytest.approx(expected.slope)
+    assert line.intercept == pytest.approx(expected.intercept)
+    assert line.slope_error == pytest.approx(expected.stderr)
+    assert line.intercept_error == pytest.approx(expected.intercept_stderr)
+
+
+def test_weighted_line_covers_as_often_as_it_says():
+    rng = np.random.default_rng(2)
+    x = np.repeat([0.1, 0.5, 1.0], 4)
+    hits = 0
+    for _ in range(1500):
+        line = fit_line(x, 3 - 2 * x + rng.normal(0, x), weights=1 / x**2)
+        low, high = line.intercept_interval(0.9)
+        hits += low < 3 < high
+    assert stats.binomtest(hits, 1500, 0.9).pvalue > 1e-3
+
+
+def test_bad():
+    with pytest.raises(InputError, match="at least two"):
+        mean_interval([1.0])
+    with pytest.raises(InputError, match="three points"):
+        fit_line([1, 1, 1], [1, 2, 3])
+    with pytest.raises(InputError, match="positive weights"):
+        fit_line([1, 2, 3], [1, 2, 3], [1, 0, 1])

@@ -1,0 +1,77 @@
+"""The project as a newcomer and a packager see it."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import attlas
+
+ROOT = Path(__file__).parent.parent
+HEAVY = ("numpy", "scipy", "numba", "dask", "distributed", "dash", "plotly", "matplotlib", "sklearn", "pandas",
+         "xarray", "pydantic", "sqlite3", "jinja2")  # fmt: skip
+
+
+def modules_after(code):
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys, json; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+def test_import_is_light():
+    loaded = modules_after("import attlas")
+    assert "attlas" in loaded
+    assert not loaded.intersection(HEAVY)
+
+
+def test_help_is_light():
+    code = "import sys, attlas.cli; sys.argv = ['attlas', '--help']\ntry:\n attlas.cli.main()\nexcept SystemExit: pass"
+    loaded = modules_after(code)
+    assert "typer" in loaded
+    assert not loaded.intersection(HEAVY)
+
+
+def test_claims_are_found_without_drawing():
+    assert "matplotlib" not in modules_after("import attlas.claims; attlas.claims.find()")
+
+
+def test_every_room_opens_and_others_are_refused():
+    for room in attlas.__all__:
+        assert getattr(attlas, room)
+    with pytest.raises(AttributeError, match="its rooms are"):
+        attlas.kitchen  # noqa: B018
+
+
+def test_versions_agree():
+    assert f'version = "{attlas.__version__}"' in (ROOT / "pyproject.toml").read_text()
+    assert f"version: {attlas.__version__}" in (ROOT / "CITATION.cff").read_text()
+    assert f"## {attlas.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_lock_pins_everything_and_names_no_address():
+    lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if line and line[0] != "#"]
+    assert len(lines) > 50
+    for line in lines:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[^\s/:]+", line), line
+
+
+def test_cited_keys_exist():
+    known = set(re.findall(r"@\w+\{(\w+),", (ROOT / "docs/references.bib").read_text()))
+    cited = set()
+    for file in (ROOT / "src").rglob("*.py"):
+        cited |= set(re.findall(r"\b([a-z]+20\d\d[a-z]+)\b", file.read_text()))
+    assert {"fu2023random", "chen2024provably", "boncoraglio2025bayes"} <= cited
+    assert cited <= known
+
+
+def test_readme_python_runs(tmp_path):
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert code
+    for block in code:
+        done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
