@@ -24,6 +24,8 @@ def measure(point, seed):
     if LOG in os.environ:
         with open(os.environ[LOG], "ab", buffering=0) as log:
             log.write(b"%d\n" % point.i)
+    if point.deadly and os.environ[DEADLY] == "always":
+        os._exit(1)
     if point.deadly and not os.path.exists(os.environ[DEADLY]):
         open(os.environ[DEADLY], "w").close()
         os._exit(1)

@@ -73,5 +73,6 @@ def _stack(values: list[Any]) -> NDArray[Any]:
     padded = np.full((len(values), *shape), np.nan)
     for i, value in enumerate(values):
         if value is not None:
-            padded[(i, *(slice(size) for size in np.shape(value)))] = value
+            window = tuple(slice(size) for size in np.shape(value))
+            padded[i : i + 1][(slice(None), *window)] = value
     return padded

@@ -1,0 +1,225 @@
+"""The command line as a person uses it: what is printed, which code is returned, what is left behind."""
+
+import json
+import os
+import sqlite3
+
+import pytest
+
+from attlas.store import check, read
+
+FAST = ("run", "test.fast", "--full", "--workers", "1")
+
+
+def test_help_names_every_command_and_the_exit_codes(attlas):
+    done = attlas("--help")
+    assert done.returncode == 0
+    for word in ("list", "show", "run", "verdicts", "export", "report", "store", "Exit codes: 0 done"):
+        assert word in done.stdout
+    for command in (["list"], ["show"], ["run"], ["verdicts"], ["export"], ["report"], ["store", "check"]):
+        assert attlas(*command, "--help").returncode == 0
+    assert attlas("--version").stdout.startswith("attlas 0.")
+
+
+def test_list_and_show(attlas, tmp_path):
+    listed = json.loads(attlas("list", "--json").stdout)
+    assert [entry["status"] for entry in listed] == ["not run"] * len(listed)
+    assert "features.invariance" in attlas("list").stdout
+    shown = json.loads(attlas("show", "features.invariance", "--json").stdout)
+    assert shown["rerun"] == "attlas run features.invariance --quick --seed 0"
+    assert "Verdict: not run" in attlas("show", "features.invariance").stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_run_then_run_again(attlas, fast, tmp_path):
+    first, second = attlas(*FAST), attlas(*FAST)
+    assert first.returncode == second.returncode == 0
+    assert "20 points computed, 0 were in attlas.db already" in first.stderr
+    assert "0 points computed, 20 were in attlas.db already" in second.stderr
+    assert "supported" in first.stdout
+    assert len(fast.read_text().split()) == 20
+    assert "20 of 20 points" in first.stderr  # plain lines, since this is no terminal
+    assert "\x1b" not in first.stderr + first.stdout
+
+
+def test_run_without_a_claim_runs_them_all(attlas):
+    planned = json.loads(attlas("run", "--dry-run", "--json").stdout)["planned"]
+    each = [
+        json.loads(attlas("run", c["claim"], "--dry-run", "--json").stdout)
+        for c in json.loads(attlas("list", "--json").stdout)
+    ]
+    assert planned == sum(plan["planned"] for plan in each)
+
+
+def test_json_of_a_run(attlas, fast):
+    done = json.loads(attlas(*FAST, "--json", "--set", "i=0:4:3").stdout)
+    assert done["planned"] == done["computed"] == 3
+    assert done["verdicts"][0]["status"] == "supported"
+    assert done["verdicts"][0]["numbers"] == {"n": 3}
+
+
+def test_dry_run_says_points_time_and_memory_and_does_nothing(attlas, fast, tmp_path):
+    done = attlas(*FAST, "--dry-run")
+    assert "20 points, 0 of them in attlas.db already" in done.stdout
+    assert "expected: about 0 s, 1 MB of memory" in done.stdout
+    assert not (tmp_path / "attlas.db").exists()
+    script = attlas("run", "--executor", "slurm", "--slurm", "queue=long", "--dry-run").stdout
+    assert "#SBATCH -p long" in script
+
+
+def test_strict(attlas, fast):
+    assert attlas("verdicts", "test.fast", "--full").returncode == 0
+    assert attlas("verdicts", "test.fast", "--full", "--strict").returncode == 1
+    assert attlas(*FAST, "--strict").returncode == 0
+    assert attlas("verdicts", "test.fast", "--full", "--strict").returncode == 0
+
+
+def test_a_refuted_claim_is_exit_1_only_when_strict(attlas, fast, monkeypatch, tmp_path):
+    (tmp_path / "wrong_claim.py").write_text(
+        "import dataclasses, fast_claim\nfrom attlas.claims import Verdict, Outcome\n"
+        "CLAIM = dataclasses.replace(fast_claim.CLAIM, id='test.wrong',"
+        " judge=lambda m: Verdict(Outcome.REFUTED, 'no', -1.0, 'points'))\n"
+    )
+    monkeypatch.setenv("ATTLAS_CLAIMS", "wrong_claim")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
+    run = ("run", "test.wrong", "--full", "--workers", "1")
+    assert attlas(*run).returncode == 0
+    done = attlas(*run, "--strict")
+    assert done.returncode == 1
+    assert "refuted" in done.stdout
+
+
+def test_a_failed_point_is_exit_1(attlas, fast):
+    done = attlas(*FAST, "--set", "fails=true", "--set", "i=0,1")
+    assert done.returncode == 1
+    assert "2 points failed; the same command tries them again" in done.stderr
+
+
+def test_export(attlas, fast, tmp_path):
+    attlas(*FAST)
+    for name in ("a.csv", "a.parquet", "a.nc"):
+        done = attlas("export", name, "test.fast")
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / name).stat().st_size > 100
+    assert json.loads(attlas("export", "b.csv", "--json").stdout) == {"file": "b.csv", "results": 20}
+
+
+def test_report(attlas, fast, tmp_path):
+    attlas(*FAST)
+    done = attlas("report", "--full", "--out", "site")
+    assert (tmp_path / "site" / "index.html").as_uri() in done.stdout
+
+
+def test_store_check(attlas, fast, tmp_path):
+    attlas(*FAST)
+    done = attlas("store", "check")
+    assert done.returncode == 0
+    assert "20 results are whole, 0 damaged" in done.stdout
+    whole = {r.key: r.payload for r in read(tmp_path / "attlas.db")}
+    data = bytearray((tmp_path / "attlas.db").read_bytes())
+    victim = whole[sorted(whole)[0]]
+    data[data.index(victim[400:1200]) + 300] ^= 4
+    (tmp_path / "attlas.db").write_bytes(data)
+    done = attlas("store", "check")
+    assert done.returncode == 3
+    assert f"damaged: test.fast {sorted(whole)[0]}: its payload does not match its SHA-256" in done.stdout
+    assert "19 results are whole, 1 damaged" in done.stdout
+    assert attlas("verdicts", "test.fast", "--full").returncode == 3
+    assert attlas("export", "x.csv").returncode == 3
+    assert not (tmp_path / "x.csv").exists()
+    report = json.loads(attlas("store", "check", "--json").stdout)
+    assert (report["good"], report["whole"], len(report["damaged"])) == (False, 19, 1)
+    fast.write_bytes(b"")
+    done = attlas(*FAST)
+    assert done.returncode == 0
+    assert "was damaged: its 19 whole results are kept" in done.stderr
+    assert len(fast.read_text().split()) == 1  # just the damaged one
+    assert {r.key: r.payload for r in read(tmp_path / "attlas.db")} == whole
+    assert check(tmp_path / "attlas.db").good
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["run", "features.invarience"], 2, "did you mean features.invariance?"),
+        (["show", "nothing.at-all"], 2, "there is no claim"),
+        (["run", "--seed", "-1"], 2, "--seed"),
+        (["run", "--seed", "nan"], 2, "--seed"),
+        (["run", "--workers", "0"], 2, "--workers"),
+        (["run", "--workers", "-3"], 2, "--workers"),
+        (["run", "--seeds", "0"], 2, "--seeds"),
+        (["run", "aim.gaussian-indices", "--set", "d=1:2"], 2, "a range is START:STOP:COUNT"),
+        (["run", "aim.gaussian-indices", "--set", "d=1:x:3"], 2, "a range is START:STOP:COUNT"),
+        (["run", "aim.gaussian-indices", "--set", "d=10:20:1"], 2, "a count of at least 2"),
+        (["run", "aim.gaussian-indices", "--set", "d"], 2, "write NAME=VALUE"),
+        (["run", "aim.gaussian-indices", "--set", "d=-5"], 2, "greater than 0; got -5"),
+        (["run", "aim.gaussian-indices", "--set", "d=16.5"], 2, "d: input should be a valid integer"),
+        (["run", "aim.gaussian-indices", "--set", "rho=nan"], 2, "not a finite number"),
+        (["run", "aim.gaussian-indices", "--set", "rho=inf"], 2, "not a finite number"),
+        (["run", "aim.gaussian-indices", "--set", "size=3"], 2, "has no setting size"),
+        (["run", "--executor", "threads"], 2, "--executor"),
+        (["run", "--slurm", "queue=x"], 2, "--slurm goes with --executor slurm"),
+        (["run", "--executor", "slurm", "--slurm", "queu=x", "--dry-run"], 2, "slurm setting queu"),
+        (["run", "--executor", "slurm", "--slurm", "queue"], 2, "write NAME=VALUE"),
+        (["run", "--scheduler", "tcp://127.0.0.1:9"], 2, "no Dask scheduler answers"),
+        (["run", "--executor", "serial", "--scheduler", "tcp://127.0.0.1:9"], 2, "goes with the executor dask"),
+        (["run", "--store", "."], 2, "is a folder"),
+        (["run", "--store", "no/such/folder/a.db"], 2, "there is no folder"),
+        (["run", "--store", "other.sqlite"], 3, "not an attlas store"),
+        (["verdicts", "--store", "other.sqlite"], 3, "not an attlas store"),
+        (["store", "check", "--store", "other.sqlite"], 3, "not an attlas store"),
+        (["store", "check"], 2, "there is no store here"),
+        (["export", "a.csv"], 2, "there is no store here"),
+        (["report", "--out", "other.sqlite"], 2, "is a file"),
+        (["fly"], 2, "No such command"),
+        (["run", "--speed"], 2, "No such option"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence_and_nothing_is_written(attlas, tmp_path, arguments, code, message):
+    db = sqlite3.connect(tmp_path / "other.sqlite")
+    db.execute("CREATE TABLE contacts (name TEXT)")
+    db.commit()
+    db.close()
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    done = attlas(*arguments)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr.replace("\n", " ")
+    assert "Traceback" not in done.stderr
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_reader_that_has_seen_enough(attlas, tmp_path):
+    import subprocess
+    import sys
+
+    command = f"{sys.executable} -m attlas list --json | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stdout == "[\n"
+    assert "Traceback" not in done.stderr
+
+
+def test_progress_on_a_terminal(fast, tmp_path):
+    """A bar with an estimate of the time left, drawn over itself."""
+    import pty
+    import subprocess
+    import sys
+
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "attlas", *FAST, "--set", "pause=0.05"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, cwd=tmp_path) as process:
+        os.close(theirs)
+        said = b""
+        while chunk := _read(ours):
+            said += chunk
+        assert process.wait() == 0
+    os.close(ours)
+    assert b"left" in said
+    assert b"20/20" in said
+    assert b"\x1b[" in said
+
+
+def _read(handle):
+    try:
+        return os.read(handle, 4096)
+    except OSError:  # the other end is closed
+        return b""
