@@ -121,7 +121,9 @@ def _verdict(tests: list[_Test]) -> Verdict:
     blurred = [test.name for test in tests if not test.sharp]
     moments = max(abs(test.value) for test in tests if "moment[" in test.name)
     slowest = max(test.value for test in tests if "exponent" in test.name)
-    numbers = {test.name: test.value for test in tests} | {f"{test.name} ±": test.half for test in tests}
+    numbers = {}
+    for test in tests:
+        numbers |= {test.name: test.value, f"{test.name} ±": test.half}
     reason = (
         f"second moments over Q are within {moments:.4f} of 1 and 0, and the slowest distance from the Gaussian goes as"
         f" d^{slowest:.2f}; the closest of {len(tests)} tests is {worst.name} = {worst.value:.2g} ± {worst.half:.2g}"
@@ -146,6 +148,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     left.axhline(floor, linestyle=":", **THEORY)
     left.text(sizes[0], floor, "resolution of the samples", va="bottom", fontsize=8)
     left.set(xscale="log", yscale="log", xlabel="token dimension d", ylabel="distance from the Gaussian (KS)")
+    left.set_xticks(sizes, [str(d) for d in sizes])
+    left.minorticks_off()
     left.legend(frameon=False, fontsize=9)
     for i, (rho, T) in enumerate(sorted({(m.point.rho, m.point.tokens) for m in measurements})):
         group = [m for m in measurements if (m.point.rho, m.point.tokens) == (rho, T)]
