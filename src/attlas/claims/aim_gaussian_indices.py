@@ -121,7 +121,7 @@ def _verdict(tests: list[_Test]) -> Verdict:
     blurred = [test.name for test in tests if not test.sharp]
     moments = max(abs(test.value) for test in tests if "moment[" in test.name)
     slowest = max(test.value for test in tests if "exponent" in test.name)
-    numbers = {}
+    numbers: dict[str, float] = {}
     for test in tests:
         numbers |= {test.name: test.value, f"{test.name} ±": test.half}
     reason = (
