@@ -1,5 +1,6 @@
 """Progress of long work: a bar on a terminal, plain lines elsewhere."""
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ class Progress(Protocol):
 def progress(total: int, done: int, stream: TextIO | None = None) -> Iterator[Progress]:
     """Show progress on `stream` (standard error): a bar if it is a terminal, a line now and then if not."""
     stream = stream or sys.stderr
-    if not stream.isatty():
+    if not stream.isatty() or os.environ.get("TERM", "dumb") in ("dumb", "unknown"):
         yield _Lines(total, done, stream)
         return
     from rich.console import Console
