@@ -190,7 +190,13 @@ GOOD = np.ones((2, 3, 4))
         (lambda: layers.multi_head_attention(GOOD, np.ones((2, 4, 4)), np.ones((1, 4, 4))), "must be 2; got 1"),
         (lambda: layers.attention_indices(GOOD, np.triu(np.ones((4, 4)))), "must be symmetric"),
         (lambda: layers.attention_indices(GOOD, np.eye(3)), "must be 4; got 3"),
-        (lambda: layers.deep_attention(GOOD, []), "no layer"),
+        (lambda: layers.deep_attention(GOOD, []), "S must have 3 axes"),
+        (lambda: layers.deep_attention(GOOD, None), "S must be real numbers"),
+        (lambda: layers.deep_attention(GOOD, [[1], [1, 2]]), "rows of unequal length"),
+        (lambda: layers.hardmax([np.nan, 1.0]), "without NaN"),
+        (lambda: layers.softmax([[np.nan, 1.0]]), "without NaN"),
+        (lambda: layers.random_feature_attention(GOOD, np.ones((1, 5, 5)), ["relu"]), "one of relu"),
+        (lambda: layers.random_feature_attention(GOOD.astype("f4"), 1e60 * np.ones((1, 5, 5))), "too large for the"),
         (lambda: layers.softmax(GOOD, 0.0), "beta must be"),
         (lambda: layers.attention_indices(np.array([["a"]]), np.eye(1)), "real numbers"),
         (lambda: layers.attention_indices(np.ones((0, 2, 3)), np.eye(3)), "is empty"),
@@ -203,3 +209,9 @@ GOOD = np.ones((2, 3, 4))
 def test_bad_input_is_one_sentence(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_a_matrix_symmetric_to_its_own_precision_is_symmetric():
+    S = teacher(40, 0.5, 0).astype(np.float32)
+    S[0, 1] *= 1 + 1e-6
+    layers.attention_indices(tokens.gaussian(2, 2, 40, 0), S)

@@ -27,7 +27,10 @@ def array(value: ArrayLike, name: str, axes: Sequence[str], sizes: Sequence[int 
     InputError
         If the number of axes or a size is wrong, or an entry is not finite.
     """
-    result = np.asarray(value)
+    try:
+        result = np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"{name} must be an array of shape ({', '.join(axes)}); got rows of unequal length") from error
     shape = f"({', '.join(axes)})"
     if result.dtype.kind not in "fiub":
         raise InputError(f"{name} must be real numbers of shape {shape}; got dtype {result.dtype}")

@@ -10,7 +10,7 @@ fu2023random (random-feature attention), chen2024provably (multi-head attention)
 (attention indices, deep attention).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -66,8 +66,8 @@ def random_feature_attention(X: ArrayLike, heads: ArrayLike, activation: str = "
     if X.shape[1] < 2:
         raise InputError("X holds the query token only; random-feature attention needs at least one key")
     D = X.shape[2] + 1
-    W = array(heads, "heads", ("M", "d + 1", "d + 1"), (None, D, D)).astype(X.dtype, copy=False)
-    if activation not in _ACTIVATIONS:
+    W = _as_precise(array(heads, "heads", ("M", "d + 1", "d + 1"), (None, D, D)), X, "heads")
+    if not isinstance(activation, str) or activation not in _ACTIVATIONS:
         raise InputError(f"activation must be one of {', '.join(_ACTIVATIONS)}; got {activation!r}")
     n, M, N = len(X), len(W), X.shape[1] - 1
     columns = np.ascontiguousarray(W.transpose(1, 2, 0).reshape(D, D * M))
@@ -99,7 +99,7 @@ def random_feature_mlp(X: ArrayLike, neurons: ArrayLike) -> Array:
     """
     X = array(X, "X", ("n", "tokens", "d"))
     w = array(neurons, "neurons", ("M", "tokens * d + 1"), (None, X.shape[1] * X.shape[2] + 1))
-    w = w.astype(X.dtype, copy=False)
+    w = _as_precise(w, X, "neurons")
     features: Array = X.reshape(len(X), -1) @ w[:, :-1].T + w[:, -1]
     return np.maximum(features, 0, out=features)
 
@@ -161,7 +161,7 @@ def attention_indices(X: ArrayLike, S: ArrayLike) -> Array:
     return _centred_indices(X, symmetric(S, X.shape[2]), np.eye(X.shape[1]))
 
 
-def deep_attention(X: ArrayLike, S: ArrayLike | Sequence[ArrayLike], beta: float = 1.0, skip: float = 1.0) -> Array:
+def deep_attention(X: ArrayLike, S: ArrayLike, beta: float = 1.0, skip: float = 1.0) -> Array:
     """Return the softmax output of the last of L stacked attention layers.
 
     With x^(1) = x, B_1 = I and c = `skip`, for l = 1..L,
@@ -191,9 +191,7 @@ def deep_attention(X: ArrayLike, S: ArrayLike | Sequence[ArrayLike], beta: float
     """
     X = array(X, "X", ("n", "T", "d"))
     n, T, d = X.shape
-    layers = [symmetric(matrix, d) for matrix in np.asarray(S)]
-    if not layers:
-        raise InputError("S holds no layer; give an array of shape (L, d, d) with L of at least 1")
+    layers = [symmetric(matrix, d) for matrix in array(S, "S", ("L", "d", "d"), (None, d, d))]
     real(skip, "skip")
     output = np.empty((n, T, T), dtype=X.dtype)
     for rows in _blocks(n, T * (3 * d + 4 * T)):
@@ -210,9 +208,7 @@ def deep_attention(X: ArrayLike, S: ArrayLike | Sequence[ArrayLike], beta: float
 
 def softmax(h: ArrayLike, beta: float = 1.0) -> Array:
     """Return exp(beta h_ab) / sum_c exp(beta h_ac), along the last axis, without overflow."""
-    h = np.asarray(h)
-    if h.dtype.kind != "f":
-        h = h.astype(np.float64)
+    h = _rows_of_numbers(h)
     weights = real(beta, "beta", above=0) * (h - h.max(axis=-1, keepdims=True))
     np.exp(weights, out=weights)
     weights /= weights.sum(axis=-1, keepdims=True)
@@ -221,7 +217,7 @@ def softmax(h: ArrayLike, beta: float = 1.0) -> Array:
 
 def hardmax(h: ArrayLike) -> Array:
     """Return one-hot rows: 1 where h is largest along the last axis (the first of equals), 0 elsewhere."""
-    h = np.asarray(h)
+    h = _rows_of_numbers(h)
     return np.asarray(np.arange(h.shape[-1]) == h.argmax(axis=-1)[..., None], dtype=np.float64)
 
 
@@ -233,7 +229,7 @@ def with_one(X: Array) -> Array:
 def symmetric(S: ArrayLike, d: int) -> Array:
     """Return S as a (d, d) array, or raise `InputError` unless it is symmetric to rounding."""
     S = array(S, "S", ("d", "d"), (d, d))
-    if np.abs(S - S.T).max() > 1e-10 * max(1.0, np.abs(S).max()):
+    if np.abs(S - S.T).max() > 1e3 * np.finfo(S.dtype).eps * np.abs(S).max():
         raise InputError("S must be symmetric; (S + S.T) / 2 is its symmetric part")
     return S
 
@@ -248,6 +244,22 @@ def _centred_indices(X: Array, S: Array, gram: Array) -> Array:
     h += h.transpose(0, 2, 1).copy()
     h *= 0.5 / np.sqrt(d)
     return h
+
+
+def _as_precise(weights: Array, X: Array, name: str) -> Array:
+    """Return the weights in the precision of X, or raise `InputError` if they do not fit."""
+    with np.errstate(over="ignore"):
+        converted = weights.astype(X.dtype, copy=False)
+    if not np.isfinite(converted).all():
+        raise InputError(f"{name} are too large for the precision of X, {X.dtype}; give X in float64")
+    return converted
+
+
+def _rows_of_numbers(h: ArrayLike) -> Array:
+    h = np.asarray(h)
+    if h.dtype.kind not in "fiub" or h.ndim == 0 or np.isnan(h).any():
+        raise InputError(f"h must be an array of numbers without NaN; got shape {h.shape}, dtype {h.dtype}")
+    return h if h.dtype.kind == "f" else h.astype(np.float64)
 
 
 def _times(X: Array, matrix: Array) -> Array:

@@ -8,7 +8,7 @@ from attlas.layers import attention_indices
 
 from .broken import verdict_of
 
-POINTS = [claim.Point(d=d, samples=10_000) for d in (16, 32, 64, 128)]
+POINTS = [claim.Point(d=d, samples=40_000) for d in (16, 32, 64, 128)]
 
 
 def test_holds():
@@ -61,3 +61,20 @@ def test_same_seed_same_bits():
 def test_draws():
     figure = claim.draw([Measurement(p, s, claim.measure(p, s)) for p in POINTS[:2] for s in range(2)])
     assert len(figure.axes) == 2
+
+
+@pytest.mark.parametrize(("samples", "seeds"), [(100, 8), (500, 40)])
+def test_what_the_samples_do_not_resolve_refutes_nothing(samples, seeds):
+    """Few samples flatten the distances at their own resolution; that is no evidence against the claim."""
+    points = [claim.Point(d=d, samples=samples) for d in (16, 32, 64, 128)]
+    assert verdict_of(claim.CLAIM, points, seeds=seeds).outcome is not Outcome.REFUTED
+
+
+def test_a_teacher_of_no_width_is_refused():
+    with pytest.raises(ValueError, match="no width"):
+        claim.Point(d=16, rho=0.01)
+
+
+def test_draws_many_widths():
+    points = [claim.Point(d=d, rho=rho, samples=200) for d in (16, 32) for rho in np.linspace(0.2, 2, 9)]
+    claim.draw([Measurement(p, 0, claim.measure(p, 0)) for p in points])

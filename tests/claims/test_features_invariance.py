@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from attlas import features, tokens
-from attlas.claims import Outcome
+from attlas.claims import Measurement, Outcome
 from attlas.claims import features_invariance as claim
 from attlas.layers import random_feature_attention, random_feature_mlp
 
@@ -62,8 +62,15 @@ def test_rounding_bound_holds_against_extended_precision(activation):
 
 
 def test_draws():
-    from attlas.claims import Measurement
-
     points = [claim.Point(model="RFA"), claim.Point(model="RFMLP")]
     figure = claim.draw([Measurement(p, 0, claim.measure(p, 0)) for p in points])
     assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["RFA relu", "RFMLP"]
+
+
+def test_a_change_that_is_not_a_number_is_not_passed_over():
+    good = [Measurement(claim.Point(model="RFMLP"), s, {"change": 1.0 + 0.1 * s}) for s in range(3)]
+    bad = [
+        Measurement(claim.Point(model="RFA"), s, {"change": 0.0, "rounding": r})
+        for s, r in enumerate([0.1, np.nan, 0.1])
+    ]
+    assert claim.judge(good + bad).outcome is Outcome.REFUTED

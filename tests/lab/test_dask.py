@@ -27,7 +27,7 @@ class Cluster:
             port = probe.getsockname()[1]
         self.address = f"tcp://127.0.0.1:{port}"
         self._stack, self._folder = stack, folder
-        self._start("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
         self.workers = [self.worker(), self.worker()]
 
     def worker(self):
@@ -52,7 +52,7 @@ def cluster(fast, tmp_path):
 
 
 def test_workers_and_drivers_killed(fast, uninterrupted, cluster, tmp_path):  # noqa: F811
-    """Six workers end, by exit and by SIGKILL, and three drivers; the sweep finishes as if nothing had been."""
+    """Six workers end, by exit and by SIGKILL, and two drivers; the sweep finishes as if nothing had been."""
     rng = random.Random(0)
     path = tmp_path / "sweep.db"
     kills = 0
@@ -82,6 +82,19 @@ def test_workers_and_drivers_killed(fast, uninterrupted, cluster, tmp_path):  # 
     assert health.good
     assert health.digest == uninterrupted
     assert repeated(fast) <= kills * 2
+
+
+def test_a_scheduler_that_dies_is_one_sentence(fast, cluster, tmp_path):
+    path = tmp_path / "sweep.db"
+    with start_driver(path, "--scheduler", cluster.address) as driver:
+        wait_for(lambda: len(committed(path)) > 5)
+        cluster.scheduler.kill()
+        said = driver.stderr.read()
+    assert driver.returncode == 1
+    assert "the scheduler is gone" in said
+    assert "the same command does the rest" in said
+    assert "Traceback" not in said, said
+    assert check(path).good
 
 
 def test_a_scheduler_without_workers_is_named(fast, tmp_path):

@@ -170,10 +170,37 @@ def test_a_stop_is_clean_and_says_how_to_resume(fast, tmp_path, number, code, op
     kept = len(committed(path))
     assert f"Stopped: {kept} of 300 points are in {path}. The same command again does the rest." in said
     assert "Traceback" not in said
-    assert not (tmp_path / "sweep.db-wal").exists() or kept  # a reader may have made it anew
     with Store(path) as store:
         assert store.mended is None
         assert store.lease(["x"])[0] == "x"
+
+
+@pytest.mark.parametrize("options", [("--workers", "2"), ("--executor", "dask", "--workers", "2")])
+def test_ctrl_c_on_a_terminal(fast, tmp_path, options):
+    """There it goes to every process of the group, workers too; one line is said, and nothing is left behind."""
+    import pty
+
+    import psutil
+
+    path = tmp_path / "sweep.db"
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "attlas", "run", "test.fast", "--store", str(path), *options]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as driver:
+        os.close(theirs)
+        wait_for(lambda: len(committed(path)) > 5)
+        children = psutil.Process(driver.pid).children(recursive=True)
+        os.killpg(driver.pid, signal.SIGINT)
+        said = b""
+        try:
+            while chunk := os.read(ours, 4096):
+                said += chunk
+        except OSError:  # the other end is closed
+            pass
+    os.close(ours)
+    assert driver.returncode == 130
+    assert b"Stopped: " in said
+    assert b"Traceback" not in said
+    wait_for(lambda: not any(child.is_running() and child.status() != "zombie" for child in children))
 
 
 def test_two_drivers_on_one_store(fast, uninterrupted, tmp_path):

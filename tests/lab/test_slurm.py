@@ -53,3 +53,15 @@ def test_a_sweep_on_workers_that_sbatch_starts(fast, tmp_path, monkeypatch):
     lab.run(["test.fast"], "full", store=tmp_path / "slurm.db", executor="slurm", workers=2, slurm=slurm)
     lab.run(["test.fast"], "full", store=tmp_path / "serial.db", executor="serial")
     assert check(tmp_path / "slurm.db").digest == check(tmp_path / "serial.db").digest
+
+
+def test_without_slurm_nothing_is_started(fast, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="the command sbatch is not found"):
+        lab.run(["test.fast"], store=tmp_path / "a.db", executor="slurm", workers=1)
+    assert not (tmp_path / "a.db").exists()
+
+
+def test_an_unknown_interface_is_one_sentence():
+    with pytest.raises(InputError, match="cannot start with these settings"):
+        lab.job_script(lab.slurm_settings({"interface": "nope0"}))

@@ -45,3 +45,16 @@ def test_slow_is_not_converged():
 def test_bad_options(options):
     with pytest.raises(InputError):
         fixed_point(np.cos, 1.0, **options)
+
+
+def test_a_map_that_works_in_place_is_not_taken_for_converged():
+    def halve(x):
+        x *= 0.5
+        return x
+
+    start = np.ones(2)
+    solution = fixed_point(halve, start)
+    np.testing.assert_array_equal(start, 1)
+    assert np.abs(solution.value).max() < 1e-9
+    with pytest.raises(InputError, match="keep the shape"):
+        fixed_point(lambda x: np.ones(3), start)

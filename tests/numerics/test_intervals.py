@@ -22,13 +22,12 @@ def test_line_against_scipy():
     assert line.intercept_error == pytest.approx(expected.intercept_stderr)
 
 
-def test_weighted_line_covers_as_often_as_it_says():
+def test_line_covers_as_often_as_it_says():
     rng = np.random.default_rng(2)
     x = np.repeat([0.1, 0.5, 1.0], 4)
     hits = 0
     for _ in range(1500):
-        line = fit_line(x, 3 - 2 * x + rng.normal(0, x), weights=1 / x**2)
-        low, high = line.intercept_interval(0.9)
+        low, high = fit_line(x, 3 - 2 * x + rng.normal(0, 0.3, len(x))).intercept_interval(0.9)
         hits += low < 3 < high
     assert stats.binomtest(hits, 1500, 0.9).pvalue > 1e-3
 
@@ -38,5 +37,3 @@ def test_bad():
         mean_interval([1.0])
     with pytest.raises(InputError, match="three points"):
         fit_line([1, 1, 1], [1, 2, 3])
-    with pytest.raises(InputError, match="positive weights"):
-        fit_line([1, 2, 3], [1, 2, 3], [1, 0, 1])

@@ -23,8 +23,8 @@ def test_csv(tmp_path):
     assert export(RECORDS, tmp_path / "a.csv") == 4
     table = pandas.read_csv(tmp_path / "a.csv")
     assert list(table["point.d"]) == [1, 1, 2, 2]
-    assert list(table["value"]) == [1, 2, 2, 3]
-    assert json.loads(table["curve"][2]) == [2, 3, 4]
+    assert list(table["result.value"]) == [1, 2, 2, 3]
+    assert json.loads(table["result.curve"][2]) == [2, 3, 4]
     assert table["key"][0] == RECORDS[0].key
     assert sorted(tmp_path.iterdir()) == [tmp_path / "a.csv"]
 
@@ -33,14 +33,29 @@ def test_csv_is_exact(tmp_path):
     x = 0.1 + 0.2
     export([made(1, value=x)], tmp_path / "a.csv")
     with open(tmp_path / "a.csv", newline="") as file:
-        assert float(next(csv.DictReader(file))["value"]) == x
+        assert float(next(csv.DictReader(file))["result.value"]) == x
 
 
 def test_parquet(tmp_path):
     export(RECORDS, tmp_path / "a.parquet")
     table = pandas.read_parquet(tmp_path / "a.parquet")
-    assert list(table["curve"][3]) == [2, 3, 4]
-    assert table["value"].dtype == np.float64
+    assert list(table["result.curve"][3]) == [2, 3, 4]
+    assert table["result.value"].dtype == np.float64
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_awkward_results(tmp_path, name):
+    """Names that columns have already, complex numbers, large integers, shapes and kinds that differ."""
+    awkward = [
+        made(1, seed=7, claim="mine", seconds=2.5, z=np.array([1 + 2j]), big=np.uint64(2**63), shape=np.zeros((2, 2))),
+        made(2, claim="mine", seconds=1.5, z=np.array([1j]), big=np.uint64(1), shape=1.0, other="text"),
+        made(3, claim="mine", seconds=1.5, z=2j, big=np.uint64(1), shape=np.zeros(3), other=4.0),
+    ]
+    assert export(awkward, tmp_path / name) == 3
+    table = pandas.read_csv(tmp_path / name) if name.endswith("csv") else pandas.read_parquet(tmp_path / name)
+    assert list(table["claim"]) == ["test.made"] * 3
+    assert list(table["result.claim"]) == ["mine"] * 3
+    assert list(table["seed"]) == [7, 0, 0]
 
 
 def test_netcdf_has_a_group_per_claim(tmp_path):

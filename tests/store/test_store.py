@@ -188,3 +188,48 @@ def test_results_come_sorted_whatever_order_they_were_put(tmp_path):
             store.put(record(i))
     assert [canonical(r.point) for r in read(tmp_path / "a.db")] == ['{"i":1}', '{"i":3}', '{"i":5}']
     assert not list(read(tmp_path / "a.db", ["another.claim"]))
+
+
+def test_a_link_is_its_target(tmp_path):
+    """Two names of one file share leases, log and damage."""
+    link, real = tmp_path / "link.db", tmp_path / "real" / "a.db"
+    real.parent.mkdir()
+    link.symlink_to(real)
+    keys = [record(i).key for i in range(2)]
+    with Store(real) as store:
+        store.put(record(5))
+    code = f"from attlas.store import Store; s = Store({str(real)!r}); print(s.lease({keys!r})[0], flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline().strip() == keys[0]
+        with Store(link) as store:
+            assert store.lease(keys)[0] == keys[1]
+            other.kill()
+            other.wait()
+            assert store.lease(keys)[0] == keys[0]
+    data = bytearray(real.read_bytes())
+    data[30:36] = b"damage"
+    real.write_bytes(data)
+    with Store(link) as store:
+        assert store.mended
+    assert link.is_symlink()
+    assert check(real).good
+
+
+def test_a_left_log_in_a_read_only_folder_is_not_passed_over(tmp_path):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.db"
+        code = (
+            "import os; from tests.conftest import record; from attlas.store import Store; "
+            f"s = Store({str(path)!r}); [s.put(record(i)) for i in range(5)]; os._exit(9)"
+        )
+        subprocess.run([sys.executable, "-c", code], check=False)
+        (Path(folder) / "a.db-shm").unlink()
+        for file in Path(folder).iterdir():
+            file.chmod(0o444)
+        Path(folder).chmod(0o555)
+        code = "import os, sys; from attlas.store import read; os.getuid() or os.setuid(65534); list(read(sys.argv[1]))"
+        done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=False)
+        Path(folder).chmod(0o755)
+    assert "left results in its log" in done.stderr

@@ -4,4 +4,28 @@ A teacher S = W W^T / sqrt(r d) of width r = rho d is seen through n = alpha d^2
 (boncoraglio2025bayes).
 """
 
+from attlas.aim.channels import Channel as Channel
+from attlas.aim.channels import Custom as Custom
+from attlas.aim.channels import Hardmax as Hardmax
+from attlas.aim.channels import Linear as Linear
+from attlas.aim.channels import Softmax as Softmax
+from attlas.aim.denoiser import denoise as denoise
+from attlas.aim.denoiser import shrink as shrink
+from attlas.aim.message_passing import Estimate as Estimate
+from attlas.aim.message_passing import message_passing as message_passing
+from attlas.aim.model import Task as Task
+from attlas.aim.model import sample as sample
 from attlas.aim.model import teacher as teacher
+from attlas.aim.spectrum import density as density
+from attlas.aim.spectrum import edges as edges
+from attlas.aim.spectrum import mmse as mmse
+from attlas.aim.spectrum import stieltjes as stieltjes
+from attlas.aim.state_evolution import FixedPoint as FixedPoint
+from attlas.aim.state_evolution import bayes_error as bayes_error
+from attlas.aim.state_evolution import curve as curve
+from attlas.aim.state_evolution import fixed_points as fixed_points
+from attlas.aim.state_evolution import iterate as iterate
+from attlas.aim.state_evolution import plugin_error as plugin_error
+from attlas.aim.state_evolution import recovery_threshold as recovery_threshold
+from attlas.aim.state_evolution import state_evolution as state_evolution
+from attlas.aim.state_evolution import weak_recovery_threshold as weak_recovery_threshold

@@ -1,14 +1,56 @@
-"""The attention-indexed model: its teacher."""
+"""The attention-indexed model: its teacher, and tasks to learn it from."""
+
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attlas import tokens
+from attlas.aim.channels import Channel
 from attlas.errors import InputError
 from attlas.inputs import integer, real
-from attlas.numerics import Seed, generator
+from attlas.layers import attention_indices
+from attlas.numerics import Seed, generator, stream
+
+Array = NDArray[np.float64]
 
 
-def teacher(d: int, rho: float, seed: Seed) -> NDArray[np.float64]:
+@dataclass(frozen=True)
+class Task:
+    """What a learner is given, and the teacher it should find.
+
+    Attributes
+    ----------
+    X : array of shape (n, T, d)
+    y : array of shape (n, T, T)
+    S : array of shape (d, d)
+        The teacher.
+    """
+
+    X: Array = field(repr=False)
+    y: Array = field(repr=False)
+    S: Array = field(repr=False)
+
+
+def sample(channel: Channel, d: int, alpha: float, rho: float, seed: int) -> Task:
+    """Draw a teacher and n = alpha d^2 sequences with their outputs.
+
+    Parameters
+    ----------
+    channel : Channel
+    d : int
+    alpha, rho : float
+        Samples over d^2 (n is rounded, at least 1) and width over d.
+    seed : int
+        The teacher, the data and the noise have streams of their own.
+    """
+    n = max(1, round(real(alpha, "alpha", above=0) * integer(d, "d") ** 2))
+    S = teacher(d, rho, stream(seed, "teacher"))
+    X = tokens.gaussian(n, channel.tokens, d, stream(seed, "data"))
+    return Task(X, channel.output(attention_indices(X, S), stream(seed, "noise")), S)
+
+
+def teacher(d: int, rho: float, seed: Seed) -> Array:
     """Draw the query-key matrix S = W W^T / sqrt(r d), W of shape (d, r) with N(0, 1) entries, r = rho d.
 
     Its moments: E S = sqrt(r/d) I and E Tr S^2 / d = 1 + r/d + 1/d, so that Q = 1 + rho as d grows.

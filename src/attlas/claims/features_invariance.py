@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 
 from attlas import tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
@@ -26,7 +26,7 @@ class Point(Settings):
     model: Literal["RFA", "BRFA", "RFMLP"]
     activation: Literal["relu", "exp", "softmax"] = "relu"
     d: PositiveInt = 16
-    keys: PositiveInt = 16
+    keys: int = Field(16, ge=2)  # one key has no order
     heads: PositiveInt = 200
     examples: PositiveInt = 50
 
@@ -85,7 +85,9 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     mlp = [m.result["change"] for m in measurements if m.point.model == "RFMLP"]
     if not attention or len(mlp) < 2:
         return Verdict(Outcome.INCONCLUSIVE, "needs attention and at least two seeds of an MLP", 0.0, "")
-    worst = max(attention)
+    worst = float(np.max(attention))
+    if not np.isfinite([worst, *mlp]).all():
+        return Verdict(Outcome.REFUTED, "a change is not a finite number", -np.inf, "orders of magnitude")
     mean, low, high = mean_interval(mlp)
     numbers = {"attention_worst_over_rounding": worst, "mlp_change": mean, "mlp_low": low, "mlp_high": high}
     margin = float(min(-np.log10(max(worst, 1e-300)), np.log10(max(low, 1e-300) / CLEARLY)))

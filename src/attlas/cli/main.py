@@ -46,6 +46,9 @@ def main() -> None:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        typer.echo(f"attlas: {error.filename or 'the system'}: {error.strerror or error}", err=True)
+        sys.exit(2)
     except AttlasError as error:
         typer.echo(str(error) if error.exit_code > 100 else f"attlas: {error}", err=True)
         sys.exit(error.exit_code)
@@ -152,7 +155,9 @@ def run(
     slurm: Annotated[
         list[str] | None,
         typer.Option(
-            "--slurm", metavar="NAME=VALUE", help="Setting of the Slurm jobs: queue, account, walltime, memory."
+            "--slurm",
+            metavar="NAME=VALUE",
+            help="Setting of the Slurm jobs: queue, account, walltime, memory, interface, directives, prologue.",
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, do nothing.")] = False,
@@ -272,11 +277,13 @@ def check_store(
         _print_json({"good": health.good, **vars(health)})
     else:
         for entry in health.damaged:
-            typer.echo(f"damaged: {entry['claim'] or 'a result'} {entry['key']}: {entry['why']}")
+            note = " (an earlier copy of it is whole)" if entry["recoverable"] else ""
+            typer.echo(f"damaged: {entry['claim'] or 'a result'} {entry['key']}: {entry['why']}{note}")
         for line in health.structure:
             typer.echo(f"damaged file: {line}")
         ending = "" if health.good else "; `attlas run` keeps these and computes the others again"
-        typer.echo(f"{store}: {health.whole} results are whole, {len(health.damaged)} damaged{ending}")
+        count = f"{len(health.damaged)} damaged" if health.good or health.damaged else "an unknown number lost"
+        typer.echo(f"{store}: {health.whole} results are whole, {count}{ending}")
     if not health.good:
         raise typer.Exit(3)
 

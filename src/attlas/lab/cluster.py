@@ -1,11 +1,15 @@
 """Jobs on the workers of a Dask scheduler."""
 
+import contextlib
+import logging
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
-from attlas.errors import InputError
+from attlas.errors import AttlasError, InputError
 from attlas.lab.execute import Job, Outcome, execute, pin_threads, versions
 from attlas.lab.executors import IDLE, MOST_DEATHS, Jobs, given_up
 
@@ -42,8 +46,11 @@ def dask(jobs: Jobs, client: Any) -> Iterator[Outcome]:
             future = next(running)
             job = keys.pop(future.key.split("-")[1])
             yield _answer(future, job)
+    except (OSError, TimeoutError) as error:
+        raise _lost(error) from error
     finally:
-        client.cancel(list(running.futures))
+        with contextlib.suppress(Exception):  # a scheduler that is gone has nothing left to cancel
+            client.cancel(list(running.futures))
 
 
 def execute_pinned(job: Job) -> Outcome:
@@ -64,14 +71,18 @@ def connect(scheduler: str | None, workers: int) -> Any:
     from distributed import Client, LocalCluster
 
     dask.config.set({"distributed.scheduler.allowed-failures": MOST_DEATHS})
+    for name in logging.root.manager.loggerDict:
+        if name.split(".")[0] == "distributed":  # what matters to a person is said by the driver
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     if scheduler is None:
-        cluster = LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            worker_dashboard_address="127.0.0.1:0",
-        )
+        with ignored_interrupts():
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                worker_dashboard_address="127.0.0.1:0",
+            )
         return Client(cluster)
     try:
         client = Client(scheduler, timeout=5)
@@ -85,13 +96,37 @@ def connect(scheduler: str | None, workers: int) -> Any:
     return client
 
 
+@contextlib.contextmanager
+def ignored_interrupts() -> Iterator[None]:
+    """Let processes started inside ignore Ctrl-C, which a terminal sends to all of them: the driver decides."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _lost(error: BaseException) -> AttlasError:
+    return AttlasError(
+        f"the scheduler is gone ({error}); every result kept so far is safe, the same command does the rest"
+    )
+
+
 def _answer(future: Any, job: Job) -> Outcome:
+    from concurrent.futures import CancelledError
+
     from distributed import KilledWorker
+    from distributed.comm import CommClosedError
 
     try:
         outcome = future.result()
     except KilledWorker:
         return given_up(job)
+    except (CancelledError, CommClosedError) as error:
+        raise _lost(error) from error
     except Exception as error:  # the job or its outcome did not travel, such as a module missing on the worker
         return Outcome(job.key, None, 0.0, versions(), f"{type(error).__name__}: {error}")
     if not isinstance(outcome, Outcome) or outcome.versions != versions():

@@ -13,6 +13,7 @@ from attlas.inputs import integer
 from attlas.store import canonical, key
 
 SEEDS_PER_RUN = 1000
+LARGEST_RUN = 10**12  # so that every seed fits the store's 64 bits
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ def plan(
     seeds : int, optional
         How many seeds at each point, instead of the tier's.
     """
-    integer(seed, "seed", least=0)
+    if integer(seed, "seed", least=0) > LARGEST_RUN:
+        raise InputError(f"seed must be at most {LARGEST_RUN}; got {seed}")
     tasks: dict[str, Task] = {}
     for claim in claims:
         sweep = claim.tiers[tier]

@@ -102,19 +102,18 @@ def run(
     """
     tasks = plan(find(list(claims) if claims else None), tier, seed, grid, seeds)
     executor, workers = choose(executor, workers, scheduler)
-    with ExitStack() as stack:
+    summary = Summary(len(tasks))
+    with _stoppable(tasks, store), ExitStack() as stack:
         # what is still to start is known to be possible before the store is touched
         start = stack.enter_context(_started(executor, workers, scheduler, slurm or {}))
         keeper = stack.enter_context(Store(store))
         present = keeper.keys()
         todo = {task.key: task for task in tasks if task.key not in present}
-        summary = Summary(len(tasks), len(tasks) - len(todo), mended=keeper.mended)
+        summary.found, summary.mended = len(tasks) - len(todo), keeper.mended
         show = stack.enter_context(progress(summary.planned, summary.found))
         if keeper.mended:
             show.note(keeper.mended)
         if todo:
-            planned = {task.key for task in tasks}
-            stack.enter_context(_stoppable(lambda: f"{len(keeper.keys() & planned)} of {len(planned)} points", store))
             _drive(todo, start, keeper, summary, show, workers)
     return summary
 
@@ -225,20 +224,26 @@ def _started(
 
 
 @contextmanager
-def _stoppable(kept: Callable[[], str], store: Path | str) -> Iterator[None]:
-    """Turn Ctrl-C and SIGTERM into a clean stop, `Stopped`."""
+def _stoppable(tasks: Sequence[Task], store: Path | str) -> Iterator[None]:
+    """Turn Ctrl-C and SIGTERM into a clean stop, `Stopped`, once everything inside is closed."""
     caught: list[int] = []
 
     def stop(number: int, _: Any) -> None:
         caught.append(number)
+        for each in before:  # a second one would break off the clean end of the first
+            signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     here = threading.current_thread() is threading.main_thread()
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)} if here else {}
+    before: dict[int, Any] = {}
+    for each in (signal.SIGINT, signal.SIGTERM) if here else ():
+        before[each] = signal.signal(each, stop)
     try:
         yield
     except KeyboardInterrupt:
-        sentence = f"Stopped: {kept()} are in {store}. The same command again does the rest."
+        path = Path(store)
+        kept = {r.key for r in read(path)} & {t.key for t in tasks} if path.is_file() and path.stat().st_size else set()
+        sentence = f"Stopped: {len(kept)} of {len(tasks)} points are in {store}. The same command again does the rest."
         raise Stopped(sentence, caught[-1] if caught else signal.SIGINT) from None
     finally:
         for number, handler in before.items():

@@ -1,5 +1,6 @@
 """Workers as Slurm jobs, through dask-jobqueue."""
 
+import shutil
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -33,7 +34,7 @@ def slurm_settings(options: dict[str, Any]) -> SlurmSettings:
         raise InputError(f"slurm setting {name}: {first['msg']}; the settings are {accepted}") from error
 
 
-def slurm_cluster(settings: SlurmSettings) -> Any:
+def slurm_cluster(settings: SlurmSettings, submit: bool = True) -> Any:
     """Return a dask-jobqueue cluster with no workers yet; scale it to submit jobs.
 
     The scheduler runs here, in the driver, and listens on the network (or on `interface`), because the compute nodes
@@ -43,26 +44,31 @@ def slurm_cluster(settings: SlurmSettings) -> Any:
         from dask_jobqueue import SLURMCluster
     except ImportError as error:
         raise AttlasError("Slurm needs: pip install 'attlas[slurm]'") from error
+    if submit and shutil.which("sbatch") is None:
+        raise InputError("there is no Slurm here: the command sbatch is not found")
     options: dict[str, Any] = {"scheduler_options": {"dashboard_address": "127.0.0.1:0"}}
     if settings.interface:
         options["interface"] = settings.interface
-    return SLURMCluster(
-        queue=settings.queue,
-        account=settings.account,
-        walltime=settings.walltime,
-        memory=settings.memory,
-        cores=1,
-        processes=1,
-        job_name="attlas",
-        job_extra_directives=settings.directives,
-        job_script_prologue=[*(f"export {name}=1" for name in THREADS), *settings.prologue],
-        **options,
-    )
+    try:
+        return SLURMCluster(
+            queue=settings.queue,
+            account=settings.account,
+            walltime=settings.walltime,
+            memory=settings.memory,
+            cores=1,
+            processes=1,
+            job_name="attlas",
+            job_extra_directives=settings.directives,
+            job_script_prologue=[*(f"export {name}=1" for name in THREADS), *settings.prologue],
+            **options,
+        )
+    except (RuntimeError, ValueError, OSError) as error:
+        raise InputError(f"the scheduler for Slurm cannot start with these settings ({error})") from error
 
 
 def job_script(settings: SlurmSettings) -> str:
     """Return the script that each worker would be submitted with."""
-    cluster = slurm_cluster(settings)
+    cluster = slurm_cluster(settings, submit=False)
     try:
         return str(cluster.job_script())
     finally:

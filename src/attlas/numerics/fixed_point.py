@@ -49,12 +49,14 @@ def fixed_point(
         raise InputError(f"damping must be in [0, 1); got {damping!r}")
     real(tolerance, "tolerance", above=0)
     integer(max_steps, "max_steps")
-    x, trace = start, []
+    x, image, trace = start, start, []
     status = Status.OUT_OF_STEPS
     for _ in range(max_steps):
         with np.errstate(all="ignore"):  # an overflow is reported as a status, not as a warning
             try:
-                image = function(x)
+                image = function(np.copy(x) if isinstance(x, np.ndarray) else x)  # a map may work in place
+                if np.shape(image) != np.shape(x):
+                    raise InputError(f"function must keep the shape {np.shape(x)}; it gave {np.shape(image)}")
                 residual = float(np.max(np.abs(image - x)))
             except OverflowError:  # what Python's own floats do instead
                 residual = np.inf

@@ -48,25 +48,22 @@ class Line:
         return centre - half, centre + half
 
 
-def fit_line(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> Line:
-    """Fit y = a + b x by weighted least squares, the errors taken from the scatter of the residuals.
+def fit_line(x: ArrayLike, y: ArrayLike) -> Line:
+    """Fit y = a + b x by least squares, the errors taken from the scatter of the residuals.
 
     Parameters
     ----------
     x, y : array_like of shape (n,)
         At least three points with two different x. Give every repeat as a point of its own: the scatter
         between repeats is what the errors are made of.
-    weights : array_like of shape (n,), optional
-        Inverse variances of the y up to a common factor, all positive; equal if not given.
     """
     x, y = array(x, "x", ("n",)), array(y, "y", ("n",))
-    w = np.ones_like(x) if weights is None else array(weights, "weights", ("n",))
-    if not len(x) == len(y) == len(w) or len(x) < 3 or np.ptp(x) == 0 or w.min() <= 0:
-        raise InputError("a line needs at least three points (x, y) with two different x, and positive weights")
-    centre = float(w @ x / w.sum())
-    spread = float(w @ (x - centre) ** 2)
-    slope = float(w @ ((x - centre) * y)) / spread
-    intercept = float(w @ y / w.sum()) - slope * centre
-    variance = float(w @ (y - intercept - slope * x) ** 2) / (len(x) - 2)
-    intercept_error = np.sqrt(variance * (1 / w.sum() + centre**2 / spread))
-    return Line(intercept, slope, float(intercept_error), float(np.sqrt(variance / spread)), len(x) - 2)
+    if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
+        raise InputError("a line needs at least three points (x, y) with two different x")
+    centre, count = float(x.mean()), len(x)
+    spread = float(np.sum((x - centre) ** 2))
+    slope = float((x - centre) @ y) / spread
+    intercept = float(y.mean()) - slope * centre
+    variance = float(np.sum((y - intercept - slope * x) ** 2)) / (count - 2)
+    intercept_error = float(np.sqrt(variance * (1 / count + centre**2 / spread)))
+    return Line(intercept, slope, intercept_error, float(np.sqrt(variance / spread)), count - 2)

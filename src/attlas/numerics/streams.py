@@ -22,8 +22,8 @@ def stream(seed: int, *names: str) -> np.random.Generator:
     *names : str
         The purpose, such as ``"teacher"``, ``"data"``, ``"start"``, ``"noise"``.
     """
-    if not names:
-        raise InputError("name the purpose of the stream, such as stream(seed, 'teacher')")
+    if not names or any("\0" in name for name in names):
+        raise InputError("name the purpose of the stream, such as stream(seed, 'teacher'); no NUL in names")
     digest = hashlib.sha256("\0".join(names).encode()).digest()
     words = tuple(int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4))
     return np.random.default_rng(np.random.SeedSequence(_checked(seed), spawn_key=words))

@@ -2,14 +2,16 @@
 
 import hashlib
 import sqlite3
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from attlas.errors import DamagedStore
 from attlas.store import connection, schema
+from attlas.store.presence import read_raw
 from attlas.store.record import verified
-from attlas.store.salvage import sealed_records
+from attlas.store.salvage import broken_keys, sealed_records
 
 
 @dataclass
@@ -41,21 +43,31 @@ class Health:
 
 
 def check(path: Path | str) -> Health:
-    """Verify every byte that matters: the structure of the file and the seals of every result."""
+    """Verify every byte that matters: the structure of the file, the seals of every result, and that each can be reached."""
     path = Path(path)
+    connection.check_path(path)
     health = Health()
+    # read before SQLite looks: what is found now is committed, so SQLite must show it, whoever is writing meanwhile
+    records = {record.key: record for record in sealed_records(path)} if path.is_file() else {}
+    shown: set[str] = set()
     try:
         db = connection.read(path)
-    except DamagedStore as error:
-        health.structure.append(str(error))
+    except DamagedStore:
+        health.structure.append("its head or its tables cannot be read")
     else:
-        try:
+        with connection.explained(path), closing(db):
             health.structure += structure(db)
             if schema.version(db):
-                health.damaged += _damaged(db)
-        finally:
-            db.close()
-    records = {record.key: record for record in sealed_records(path)}
+                health.damaged += _damaged(db, shown)
+    lost = len(records.keys() - shown)
+    if lost:
+        health.structure.append(f"{lost} whole results are in the file but cannot be reached through its tables")
+    if not health.good:
+        known = {entry["key"] for entry in health.damaged}
+        for key, claim in broken_keys(path).items():
+            if key not in known:
+                health.damaged.append({"row": None, "key": key, "claim": claim, "why": "its row cannot be read"})
+        health.structure += _cut_short(path)
     for entry in health.damaged:  # an earlier copy of it may be whole
         entry["recoverable"] = entry["key"] in records
     health.whole = len(records)
@@ -75,26 +87,31 @@ def structure(db: sqlite3.Connection) -> list[str]:
     """Return what SQLite finds wrong with the file, nothing if it is whole."""
     try:
         found = [row[0] for row in db.execute("PRAGMA integrity_check")]
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         return [str(error)]
     return [] if found == ["ok"] else found
 
 
-def _damaged(db: sqlite3.Connection) -> list[dict[str, Any]]:
+def _damaged(db: sqlite3.Connection, shown: set[str]) -> list[dict[str, Any]]:
+    """Return the damaged results that SQLite can still list, and note in `shown` the keys of the whole ones."""
     found, seen = [], set()
-    try:
+    with suppress(sqlite3.DatabaseError, UnicodeDecodeError):  # the structure check reports it; keys are found below
         for row in db.execute(f"SELECT id, {schema.columns(db)} FROM results ORDER BY id"):  # noqa: S608
             seen.add(row[1])
             try:
-                verified(row[1:])
+                shown.add(verified(row[1:]).key)
             except DamagedStore as error:
                 found.append({"row": row[0], "key": row[1], "claim": row[2], "why": str(error)})
-    except sqlite3.DatabaseError:
-        pass  # reported by the structure check; the rows behind are found by key below
-    try:
+    with suppress(sqlite3.DatabaseError, UnicodeDecodeError):
         for (key,) in db.execute("SELECT key FROM results INDEXED BY sqlite_autoindex_results_1"):
             if key not in seen:
                 found.append({"row": None, "key": key, "claim": None, "why": "its row cannot be read"})
-    except sqlite3.DatabaseError:
-        pass
     return found
+
+
+def _cut_short(path: Path) -> list[str]:
+    """Return a line if the file has fewer pages than its head says."""
+    size, head = path.stat().st_size, read_raw(path, 32)
+    pages = int.from_bytes(head[28:32], "big")
+    missing = pages - size // schema.PAGE
+    return [f"the file ends {missing} of {pages} pages early; what they held is lost"] if 0 < missing < 1 << 24 else []

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from attlas.errors import DamagedStore, InputError, StoreError
 from attlas.store import schema
+from attlas.store.presence import read_raw
 from attlas.store.salvage import sealed_records
 
 PATIENCE = 60.0  # seconds to wait for another writer's transaction, which lasts milliseconds
@@ -46,18 +47,21 @@ def read(path: Path) -> sqlite3.Connection:
     if not path.is_file():
         raise InputError(f"{path}: there is no store here; `attlas run` makes one")
     with explained(path):
-        db = _connect_read_only(path)
+        head = read_raw(path, 100)
+        # SQLite takes a file of a few bytes for an empty one
+        db = _connect_read_only(path.resolve()) if head[:16] in (b"", b"SQLite format 3\0") else None
         if db is not None:
             try:
                 if _is_ours(db):
                     return db
-            except sqlite3.DatabaseError:
+            except (sqlite3.DatabaseError, UnicodeDecodeError):
                 pass  # its head is damaged; the seals below tell whose it is
             except StoreError:
                 db.close()
                 raise
             db.close()
-    if next(sealed_records(path), None) is None:
+    ours = head[68:72] == schema.APPLICATION.to_bytes(4, "big") or next(sealed_records(path), None) is not None
+    if not ours:
         raise StoreError(f"{path}: not an attlas store (a file of another program?); give another path")
     raise DamagedStore(f"{path}: damaged; `attlas store check` says what, `attlas run` keeps what is whole")
 
@@ -90,6 +94,12 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _sentence(error, path) from error
+    except UnicodeDecodeError as error:  # SQLite quotes damaged bytes in its message
+        raise DamagedStore(f"{path}: damaged (its schema cannot be read)") from error
+    except OSError as error:
+        raise StoreError(
+            f"{path}: {error.strerror or error}; check the permissions of the file and its folder"
+        ) from error
     except StoreError as error:
         if str(path) in str(error):
             raise
@@ -113,10 +123,7 @@ def _sentence(error: sqlite3.Error, path: Path) -> StoreError:
 
 def _connect_read_only(path: Path) -> sqlite3.Connection | None:
     """Return a read-only connection, or None if the file is no SQLite database."""
-    with open(path, "rb") as file:
-        if file.read(16) not in (b"", b"SQLite format 3\0"):  # SQLite takes a file of a few bytes for an empty one
-            return None
-    name = quote(str(path.absolute()))
+    name, log = quote(str(path)), Path(f"{path}-wal")
     for options in ("mode=ro", "mode=ro&immutable=1"):  # the second for a folder that cannot be written to
         db = sqlite3.connect(f"file:{name}?{options}", uri=True, timeout=PATIENCE, isolation_level=None)
         db.text_factory = _text
@@ -127,7 +134,12 @@ def _connect_read_only(path: Path) -> sqlite3.Connection | None:
             db.close()
             if "immutable" in options:
                 raise
-        except sqlite3.DatabaseError:
+            if log.exists() and log.stat().st_size:
+                raise StoreError(
+                    "a run that was killed left results in its log, which cannot be read in a folder that cannot be"
+                    " written to; copy the file and its -wal to another folder"
+                ) from None
+        except (sqlite3.DatabaseError, UnicodeDecodeError):
             db.close()
             return None
     return None

@@ -22,9 +22,9 @@ FORMATS = {".csv": "CSV", ".parquet": "Parquet", ".nc": "NetCDF"}
 def export(records: Iterable[Record], target: Path | str) -> int:
     """Write records to a file whose ending chooses the format; return how many.
 
-    CSV and Parquet have one row per result, the settings prefixed ``point.``; arrays are lists in Parquet and JSON in
-    CSV. NetCDF has one group per claim and version, as `attlas.store.view` gives it. The file appears whole or not at
-    all.
+    CSV and Parquet have one row per result, settings prefixed ``point.`` and results ``result.``; arrays are lists in
+    Parquet, JSON in CSV and wherever a column mixes kinds. NetCDF has one group per claim and version, as
+    `attlas.store.view` gives it. The file appears whole or not at all.
     """
     target, records = Path(target), list(records)
     if target.suffix not in FORMATS:
@@ -42,6 +42,8 @@ def export(records: Iterable[Record], target: Path | str) -> int:
         else:
             _netcdf(records, unfinished)
         os.replace(unfinished, target)
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written ({error.strerror or error})") from error
     except ImportError as error:
         raise AttlasError(f"{FORMATS[target.suffix]} needs: pip install 'attlas[export]' ({error})") from error
     finally:
@@ -53,20 +55,22 @@ def _table(records: list[Record], *, as_text: bool) -> "pandas.DataFrame":
     import pandas
 
     def cell(value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.dtype.kind == "c":
+            value = value.astype(str)
         if isinstance(value, np.ndarray):
             value = value.tolist()
         if isinstance(value, complex):
             return str(value)
         return _json(value) if as_text and isinstance(value, list | dict) else value
 
-    return pandas.DataFrame(
+    table = pandas.DataFrame(
         [
             {
                 "claim": record.claim,
                 "version": record.version,
                 "seed": record.seed,
                 **{f"point.{name}": cell(value) for name, value in record.point.items()},
-                **{name: cell(value) for name, value in record.result.items()},
+                **{f"result.{name}": cell(value) for name, value in record.result.items()},
                 "seconds": record.seconds,
                 "versions": canonical(record.versions),
                 "key": record.key,
@@ -74,6 +78,22 @@ def _table(records: list[Record], *, as_text: bool) -> "pandas.DataFrame":
             for record in records
         ]
     )
+    for name in table.columns:
+        kinds = {_kind(value) for value in table[name] if isinstance(value, list) or not pandas.isna(value)}
+        if len(kinds) > 1:
+            table[name] = [value if isinstance(value, str) else _json(value) for value in table[name]]
+    return table
+
+
+def _kind(value: Any) -> str:
+    """Return what a column must not mix: numbers, text, flags, lists of one depth."""
+    depth = 0
+    while isinstance(value, list) and value:
+        value, depth = value[0], depth + 1
+    if isinstance(value, bool | str):
+        return f"{type(value).__name__} {depth}"
+    large = isinstance(value, int) and not -(2**63) <= value < 2**63
+    return f"{'large' if large else 'number'} {depth}"
 
 
 def _json(value: Any) -> str:

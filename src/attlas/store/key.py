@@ -22,8 +22,8 @@ def key(claim: str, version: int, point: Mapping[str, Any], seed: int) -> str:
 def canonical(value: Any) -> str:
     """Return the one JSON text of `value`: sorted names, no spaces, ASCII, shortest exact numbers.
 
-    Equal values give equal texts: 1 and 1.0 are one number, -0.0 is 0, tuples are lists, NumPy scalars are their
-    values. True is not 1. Not-a-number and infinities have no JSON and are refused.
+    Equal values give equal texts: 1 and 1.0 are one number (below 2^53, where floats stop being exact), -0.0 is 0, tuples
+    are lists, NumPy scalars are their values. True is not 1. Not-a-number and infinities have no JSON and are refused.
     """
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 

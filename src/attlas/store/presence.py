@@ -13,7 +13,8 @@ from pathlib import Path
 from attlas.errors import StoreError
 
 _MOST = 4096
-_open_here: set[str] = set()  # byte locks belong to the process, so one writer per store and process
+# byte locks belong to the process, so one writer per store and process; with a handle for raw reading, once there is one
+_open_here: dict[str, int | None] = {}
 
 
 class Presence:
@@ -23,8 +24,11 @@ class Presence:
         self._name = os.path.realpath(path)
         if self._name in _open_here:
             raise StoreError(f"{path}: already open for writing in this process; close the other first")
-        self._file = os.open(f"{path}-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        _open_here.add(self._name)
+        try:
+            self._file = os.open(f"{self._name}-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be written here ({error.strerror}); check the permissions") from error
+        _open_here[self._name] = None
         try:
             fcntl.lockf(self._file, fcntl.LOCK_SH, 1, 0)  # waits while a damaged store is being rebuilt
             self.driver = self._take_number()
@@ -59,7 +63,9 @@ class Presence:
     def close(self) -> None:
         """Leave."""
         if self._name in _open_here:
-            _open_here.discard(self._name)
+            handle = _open_here.pop(self._name)
+            if handle is not None:
+                os.close(handle)
             os.close(self._file)
 
     def _take_number(self) -> int:
@@ -74,3 +80,19 @@ class Presence:
         except OSError:
             return False
         return True
+
+
+def read_raw(path: Path, size: int = -1) -> bytes:
+    """Return the first bytes of a store file, or all, without disturbing SQLite.
+
+    Closing any handle of a file drops every lock that the process holds on it, SQLite's too. So while this process has the
+    store open for writing, one handle is kept open until that ends.
+    """
+    name = os.path.realpath(path)
+    if name not in _open_here:
+        with open(name, "rb") as file:
+            return file.read(size)
+    handle = _open_here[name]
+    if handle is None:
+        handle = _open_here[name] = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+    return os.pread(handle, os.fstat(handle).st_size if size < 0 else size, 0)

@@ -5,7 +5,9 @@ own seals, so it can be taken from any page on which it is found, whatever becam
 cells and records is that of the SQLite file format (sqlite.org/fileformat2.html).
 """
 
+import itertools
 import os
+import re
 import sqlite3
 import struct
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ from typing import Any
 
 from attlas.errors import DamagedStore
 from attlas.store import schema
+from attlas.store.presence import read_raw
 from attlas.store.record import INSERT, Record, verified
 
 PAGE = schema.PAGE
@@ -24,64 +27,98 @@ _LOG_HEADER, _FRAME_HEADER = 32, 24
 def rebuild(path: Path) -> tuple[int, Path]:
     """Replace a damaged store by one that holds its whole results; set the damaged file aside.
 
-    The caller must be the only writer. Returns the number of results kept and where the damaged file now is.
+    The caller must be the only writer. Returns the number of results kept and where the damaged file now is. Killed at any
+    moment, nothing whole is lost: a rebuilt file that did not reach its place is read again by the next rebuild.
     """
-    fresh = path.with_name(f"{path.name}.rebuilt")
-    fresh.unlink(missing_ok=True)
-    db = sqlite3.connect(fresh, isolation_level=None)
+    path = path.resolve()
+    building, rebuilt = (path.with_name(f"{path.name}.{word}") for word in ("rebuilding", "rebuilt"))
+    building.unlink(missing_ok=True)
+    db = sqlite3.connect(building, isolation_level=None)
     try:
         db.execute(f"PRAGMA page_size = {PAGE}")
         db.execute("PRAGMA synchronous = FULL")
         schema.migrate(db)
         db.execute("BEGIN")
         kept = 0
-        for record in sealed_records(path):
-            kept += db.execute(INSERT, record.row()).rowcount
+        for source in (path, rebuilt):
+            for record in sealed_records(source) if source.exists() else ():
+                kept += db.execute(INSERT, record.row()).rowcount
         db.execute("COMMIT")
-    finally:
+    except BaseException:
         db.close()
+        building.unlink(missing_ok=True)
+        raise
+    db.close()
+    os.replace(building, rebuilt)
     aside = _unused(path)
     os.link(path, aside)  # so that the path is never without a file
     for suffix in ("-wal", "-shm"):  # a log left beside the new file would be played back into it
         if (log := Path(f"{path}{suffix}")).exists():
             os.replace(log, f"{aside}{suffix}")
-    os.replace(fresh, path)
+    os.replace(rebuilt, path)
     _sync_folder(path.parent)
     return kept, aside
 
 
 def sealed_records(path: Path) -> Iterator[Record]:
-    """Yield every record of a store file, or of its log, whose seals are whole; some more than once."""
-    pages = _pages(path)
-    latest = dict(pages)
-    first = dict(reversed(pages))
+    """Yield every committed record of a store file and its log whose seals are whole; some more than once."""
+    for row in _all_rows(path):
+        try:
+            yield verified(row)
+        except DamagedStore:
+            continue
+
+
+def broken_keys(path: Path) -> dict[str, str]:
+    """Return the keys of the rows that are there but not whole, with their claims, as far as they can be read."""
+    whole = {record.key for record in sealed_records(path)}
+    found = {}
+    for row in _all_rows(path, partial=True):
+        if (
+            len(row) >= 2
+            and isinstance(row[0], str)
+            and isinstance(row[1], str)
+            and re.fullmatch("[0-9a-f]{64}", row[0])
+        ):
+            found[row[0]] = row[1]
+    return {key: claim for key, claim in found.items() if key not in whole}
+
+
+def _all_rows(path: Path, partial: bool = False) -> Iterator[tuple[Any, ...]]:
+    pages = _pages(path.resolve())
+    latest, first = dict(pages), dict(reversed(pages))
     for number, page in pages:
         start = 100 if number == 1 else 0
-        if page[start : start + 1] != bytes([_LEAF]):
-            continue
-        for row in _rows(page, start, latest, first):
-            try:
-                yield verified(row)
-            except DamagedStore:
-                continue
+        if page[start : start + 1] == bytes([_LEAF]):
+            yield from _rows(page, start, (latest, first), partial)
 
 
 def _pages(path: Path) -> list[tuple[int, bytes]]:
-    """Return (number, page) for the pages of the file, then for those of its log in the order they were written."""
-    data = path.read_bytes()
+    """Return (number, page) for the pages of the file, then for the committed ones of its log in the order of writing."""
+    data = read_raw(path)
     pages = [(i // PAGE + 1, data[i : i + PAGE]) for i in range(0, len(data), PAGE)]
     log = Path(f"{path}-wal")
-    if log.exists():
-        data = log.read_bytes()
-        for i in range(_LOG_HEADER, len(data), _FRAME_HEADER + PAGE):
-            frame = data[i : i + _FRAME_HEADER + PAGE]
-            if len(frame) == _FRAME_HEADER + PAGE:
-                pages.append((struct.unpack(">I", frame[:4])[0], frame[_FRAME_HEADER:]))
+    if not log.exists():
+        return pages
+    data = log.read_bytes()
+    frames = [data[i : i + _FRAME_HEADER + PAGE] for i in range(_LOG_HEADER, len(data), _FRAME_HEADER + PAGE)]
+    frames = [frame for frame in frames if len(frame) == _FRAME_HEADER + PAGE]
+    # a log is written over from its start; the salts tell the present round from what an earlier one left behind
+    for _, group in itertools.groupby(frames, key=lambda frame: frame[8:16]):
+        present = list(group)
+        commits = [i for i, frame in enumerate(present) if any(frame[4:8])]
+        for frame in present[: commits[-1] + 1 if commits else 0]:
+            pages.append((struct.unpack(">I", frame[:4])[0], frame[_FRAME_HEADER:]))
     return pages
 
 
-def _rows(page: bytes, start: int, *overlays: dict[int, bytes]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of `results` on a leaf page, with overflow pages taken from each overlay in turn."""
+def _rows(
+    page: bytes, start: int, overlays: tuple[dict[int, bytes], ...], partial: bool = False
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows on a leaf page, with overflow pages taken from each overlay in turn.
+
+    With `partial` what the page itself holds of a row is enough, and the columns that it holds are given.
+    """
     if len(page) < start + 8:
         return
     cells = struct.unpack(">H", page[start + 3 : start + 5])[0]
@@ -89,13 +126,14 @@ def _rows(page: bytes, start: int, *overlays: dict[int, bytes]) -> Iterator[tupl
         for pages in overlays:
             try:
                 offset = struct.unpack(">H", page[start + 8 + 2 * i : start + 10 + 2 * i])[0]
-                yield tuple(_record(_payload(page, offset, pages))[1:])  # the id stands first, as NULL
+                record = _record(_payload(page, offset, {} if partial else pages, partial), partial)
+                yield tuple(record[1:])  # the id stands first, as NULL
             except (struct.error, IndexError, KeyError, ValueError, TypeError, OverflowError):
                 continue
 
 
-def _payload(page: bytes, offset: int, pages: dict[int, bytes]) -> bytes:
-    """Return the payload of a table-leaf cell, following its overflow chain."""
+def _payload(page: bytes, offset: int, pages: dict[int, bytes], partial: bool) -> bytes:
+    """Return the payload of a table-leaf cell, following its overflow chain unless `partial`."""
     size, offset = _varint(page, offset)
     _, offset = _varint(page, offset)  # the row id
     if size > 1 << 30:
@@ -107,6 +145,8 @@ def _payload(page: bytes, offset: int, pages: dict[int, bytes]) -> bytes:
     local = least + (size - least) % (PAGE - 4)
     local = local if local <= largest else least
     parts = [page[offset : offset + local]]
+    if partial:
+        return parts[0]
     missing = size - local
     (following,) = struct.unpack(">I", page[offset + local : offset + local + 4])
     while missing > 0:
@@ -117,8 +157,8 @@ def _payload(page: bytes, offset: int, pages: dict[int, bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _record(data: bytes) -> list[Any]:
-    """Decode a SQLite record into Python values."""
+def _record(data: bytes, partial: bool) -> list[Any]:
+    """Decode a SQLite record into Python values; the columns that are complete if `partial`."""
     header, at = _varint(data, 0)
     kinds = []
     while at < header:
@@ -143,9 +183,11 @@ def _record(data: bytes) -> list[Any]:
         elif kind:
             raise ValueError("reserved type")
         at += size
+        if at > len(data):
+            if partial:
+                break
+            raise ValueError("record cut short")
         values.append(value)
-    if at > len(data):
-        raise ValueError("record cut short")
     return values
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from attlas.errors import DamagedStore
+from attlas.errors import DamagedStore, StoreError
 from attlas.store import connection, salvage
 from attlas.store.check import check
 from attlas.store.presence import Presence
@@ -33,13 +33,14 @@ class Store:
     """
 
     def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
+        self.path = Path(path).resolve()
         self.mended: str | None = None
         connection.check_path(self.path)
         self._whole()  # refuses a file that is not ours before anything is written beside it
         self._presence = Presence(self.path)
         try:
             self._db = self._open()
+            self._identity = self.path.stat().st_ino
             self._do(self._forget_leases)
         except BaseException:
             self._presence.close()
@@ -90,7 +91,8 @@ class Store:
     def close(self) -> None:
         """End the leases and leave; the last to leave folds the log into the file."""
         try:
-            self._do(self._forget_leases)
+            if self.path.exists():
+                self._do(self._forget_leases)
         finally:
             self._db.close()
             self._presence.close()
@@ -104,8 +106,11 @@ class Store:
         self.close()
 
     def _do(self, act: Callable[[], object]) -> None:
-        with connection.explained(self.path), connection.transaction(self._db):
-            act()
+        with connection.explained(self.path):
+            if not self.path.exists() or self.path.stat().st_ino != self._identity:
+                raise StoreError("the file was removed or replaced while this run was writing to it; run again")
+            with connection.transaction(self._db):
+                act()
 
     def _forget_leases(self) -> None:
         """Drop the leases of this driver's number: its own, or of a dead driver that had the number before."""
@@ -131,7 +136,8 @@ class Store:
                 f"{self.path}: damaged, and in use by another run; stop that run, then run again to rebuild the store"
             )
         if not unless():  # another driver may have rebuilt it in the meantime
-            kept, aside = salvage.rebuild(self.path)
+            with connection.explained(self.path):
+                kept, aside = salvage.rebuild(self.path)
             self.mended = (
                 f"{self.path} was damaged: its {kept} whole results are kept, the others will be computed again;"
                 f" the damaged file is now {aside.name}"

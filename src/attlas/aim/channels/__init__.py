@@ -1,0 +1,7 @@
+"""How a learner sees the attention indices: linearly with noise, through softmax, through hardmax, or otherwise."""
+
+from attlas.aim.channels.channel import Channel as Channel
+from attlas.aim.channels.custom import Custom as Custom
+from attlas.aim.channels.hardmax import Hardmax as Hardmax
+from attlas.aim.channels.linear import Linear as Linear
+from attlas.aim.channels.softmax import Softmax as Softmax

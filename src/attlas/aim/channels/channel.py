@@ -1,0 +1,68 @@
+"""What a channel must be able to do."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attlas.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+@runtime_checkable
+class Channel(Protocol):
+    """How the output y depends on the attention indices h, and what y tells of them.
+
+    Given omega and V the indices are h_ab = omega_ab + sqrt(V (1 + delta_ab)) xi_ab, a <= b, with standard normal xi, and
+    Z(y, omega, V) is the density of y. Matrices are symmetric and hold each pair twice.
+    """
+
+    @property
+    def tokens(self) -> int:
+        """T, the tokens in a sequence."""
+
+    @property
+    def count(self) -> float | None:
+        """C such that 2 V G2(V) = C for every V, as for noiseless channels; None if there is none."""
+
+    def output(self, h: Array, rng: np.random.Generator) -> Array:
+        """Draw y for indices h of shape (n, T, T)."""
+
+    def check(self, y: Array) -> Array:
+        """Return y as an array of shape (n, T, T), or raise `InputError` if this channel cannot produce it."""
+
+    def score(self, y: Array, omega: Array, V: float) -> Array:
+        """Return g_ab = d log Z / d omega_ab = (E[h_ab | y, omega] - omega_ab) / (V (1 + delta_ab))."""
+
+    def information(self, V: ArrayLike, Q: ArrayLike) -> Array:
+        """Return G2(V) = sum_{a <= b} (1 + delta_ab) E[g_ab^2], with omega_ab ~ N(0, (Q - V) (1 + delta_ab))."""
+
+    def bayes_error(self, V: float, Q: float) -> float:
+        """Return E ||y - E[y | omega]||^2 over the T x T entries (of the clean y where there is noise)."""
+
+    def plugin_error(self, V: float, Q: float) -> float:
+        """Return E ||y - y(omega)||^2, the error of putting the estimate of h into the output."""
+
+
+def doubling(T: int) -> Array:
+    """Return 1 + delta_ab as a T x T matrix."""
+    return np.asarray(1 + np.eye(T))
+
+
+def outputs(y: Any, T: int) -> Array:
+    """Return y as a finite array of shape (n, T, T), or raise `InputError`."""
+    checked: Array = np.asarray(y, dtype=float)
+    if checked.ndim != 3 or checked.shape[1:] != (T, T):
+        raise InputError(f"y must have shape (n, T, T) with T = {T}; got {checked.shape}")
+    if not np.isfinite(checked).all():
+        raise InputError("y has entries that are not finite (NaN or infinite)")
+    return checked
+
+
+def symmetric_normal(n: int, T: int, rng: np.random.Generator) -> Array:
+    """Draw n symmetric T x T matrices, each pair a <= b an independent N(0, 1)."""
+    xi = rng.standard_normal((n, T, T))
+    lower = np.tril_indices(T, -1)
+    xi[:, lower[0], lower[1]] = xi[:, lower[1], lower[0]]
+    return xi

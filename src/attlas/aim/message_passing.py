@@ -1,0 +1,177 @@
+"""Approximate message passing: the algorithm that follows the state evolution."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attlas.aim.channels import Channel
+from attlas.aim.channels.channel import doubling
+from attlas.aim.denoiser import denoise
+from attlas.aim.spectrum import mmse
+from attlas.errors import InputError
+from attlas.inputs import array, integer, real
+from attlas.layers import symmetric
+from attlas.numerics import Solution, Status
+
+Array = NDArray[np.float64]
+
+FLOOR = 1e-9  # of V: beneath it the noise of the effective observation is rounding
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Estimate(Solution[Array]):
+    """What message passing found.
+
+    Attributes
+    ----------
+    value, S_hat : array of shape (d, d)
+        The estimate of S.
+    trace : array
+        V of every iteration, as the algorithm believes it.
+    errors : array
+        ||S - S_hat||^2 / d of every iteration, if S was given; the first is that of the prior mean.
+    """
+
+    errors: Array = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def S_hat(self) -> Array:
+        """The estimate of S."""
+        return self.value
+
+
+def message_passing(
+    X: ArrayLike,
+    y: ArrayLike,
+    channel: Channel,
+    rho: float,
+    *,
+    S: ArrayLike | None = None,
+    damping: float = 0.5,
+    norm_correct: bool = False,
+    tolerance: float = 1e-7,
+    max_steps: int = 300,
+    throw: bool = True,
+) -> Estimate:
+    """Estimate S from sequences and outputs, at the error of `state_evolution` as d grows.
+
+    From the prior mean S_hat = sqrt(rho) I, V = 1, repeat
+
+        omega_ab = (x_a^T S_hat x_b - delta_ab Tr S_hat)/sqrt(d) - V (1 + delta_ab) g_ab     (old g; damped with V)
+        g = score(y, omega, V),   qhat = 2 alpha G2(V)
+        R = S_hat + 2/(d qhat) sum_mu (X_mu^T H_mu X_mu - Tr(H_mu) I)/sqrt(d)                 (H = g, off-diagonal halved)
+        S_hat = denoise(R, 1/qhat),   V = F(1/qhat).
+
+    Parameters
+    ----------
+    X : array of shape (n, T, d)
+        Gaussian tokens; at most four times their memory is used.
+    y : array of shape (n, T, T)
+    channel : Channel
+    rho : float
+        Width of the teacher over d.
+    S : array of shape (d, d), optional
+        The teacher, to trace the true error. It does not enter the estimate.
+    damping : float, default 0.5
+        Of omega and V. Undamped, the algorithm follows the state evolution only while the norms of x x^T behave as
+        those of Gaussian matrices, a few steps.
+    norm_correct : bool, default False
+        Use the variance 2 V ||X_ab||^2/d of each sample instead of its mean V (1 + delta_ab).
+    tolerance : float, default 1e-7
+        Converged when ||S_hat - old||^2/d < tolerance * V, or V has reached 1e-9.
+    max_steps : int, default 300
+        Near a threshold about 1/|1 - alpha/alpha_c| are needed.
+    throw : bool, default True
+        Raise `ConvergenceError` if not converged; otherwise the status says so.
+
+    References
+    ----------
+    boncoraglio2025bayes, the GAMP-RIE algorithm; step by step as derived in this project's notes.
+    """
+    X = array(X, "X", ("n", "T", "d"), (None, channel.tokens, None))
+    y = channel.check(np.asarray(y))
+    n, T, d = X.shape
+    if len(y) != n:
+        raise InputError(f"X has {n} sequences and y has {len(y)}")
+    rho, damping = real(rho, "rho", above=0), real(damping, "damping", least=0)
+    if damping >= 1:
+        raise InputError(f"damping must be in [0, 1); got {damping}")
+    truth = None if S is None else symmetric(S, d)
+    alpha = n / d**2
+    S_hat, V, g = np.sqrt(rho) * np.eye(d), 1.0, np.zeros((n, T, T))
+    damped_V = V
+    lengths = _squared_norms(X) if norm_correct else None
+    omega = np.zeros((n, T, T))
+    trace, errors = [V], [] if truth is None else [_distance(truth, S_hat)]
+    status, change = Status.OUT_OF_STEPS, np.inf
+    for step in range(integer(max_steps, "max_steps")):
+        eta = damping if step else 0.0
+        variance = V * (doubling(T) if lengths is None else lengths)
+        omega = (1 - eta) * (_indices(X, S_hat) - variance * g) + eta * omega
+        damped_V = (1 - eta) * V + eta * damped_V
+        g = channel.score(y, omega, damped_V)
+        qhat = float(2 * alpha * channel.information(damped_V, 1 + rho))
+        R = S_hat + 2 / (d * qhat) * _back_projection(X, g)
+        before, S_hat = S_hat, denoise(R, 1 / qhat, rho)
+        V = max(float(mmse(1 / qhat, rho)), FLOOR)
+        change = _distance(S_hat, before)
+        trace.append(V)
+        if truth is not None:
+            errors.append(_distance(truth, S_hat))
+        if not np.isfinite(change):
+            status = Status.DIVERGED
+            break
+        if change < tolerance * V or V <= FLOOR:
+            status = Status.CONVERGED
+            break
+    found = Estimate(S_hat, status, change, step + 1, np.array(trace), errors=np.array(errors))
+    return found.or_raise("message passing") if throw else found
+
+
+def _indices(X: Array, S: Array) -> Array:
+    """Return the attention indices of symmetric S, in blocks."""
+    n, T, d = X.shape
+    h = np.empty((n, T, T))
+    for rows in _rows(n, T * d):
+        block = X[rows]
+        moved = (block.reshape(-1, d) @ S).reshape(block.shape)
+        np.matmul(moved, block.transpose(0, 2, 1), out=h[rows])
+    h -= np.trace(S) * np.eye(T)
+    h /= np.sqrt(d)
+    return h
+
+
+def _back_projection(X: Array, g: Array) -> Array:
+    """Return sum_mu (X^T H X - Tr(H) I)/sqrt(d), H the score with its off-diagonal entries halved."""
+    n, T, d = X.shape
+    H = 0.5 * g * doubling(T)
+    total = np.zeros((d, d))
+    for rows in _rows(n, T * d):
+        block = X[rows].reshape(-1, d)
+        total += block.T @ (H[rows] @ X[rows]).reshape(-1, d)
+    total = (total + total.T) / 2
+    total -= np.trace(H, axis1=1, axis2=2).sum() * np.eye(d)
+    total /= np.sqrt(d)
+    return total
+
+
+def _squared_norms(X: Array) -> Array:
+    """Return 2 ||X_ab||^2/d, which averages 1 + delta_ab: the variance of an index of its sample, over V."""
+    d = X.shape[2]
+    gram = X @ X.transpose(0, 2, 1)
+    squares = np.einsum("naa->na", gram)
+    off = (squares[:, :, None] * squares[:, None, :] + gram**2) / d**2
+    diagonal = 2 * (squares**2 - 2 * squares + d) / d**2
+    T = X.shape[1]
+    return np.asarray(np.where(np.eye(T, dtype=bool), diagonal[:, :, None] * np.eye(T), off))
+
+
+def _rows(n: int, numbers_per_row: int) -> list[slice]:
+    size = max(1, _BLOCK // numbers_per_row)
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _distance(A: Array, B: Array) -> float:
+    return float(np.sum((A - B) ** 2) / len(A))
