@@ -12,7 +12,7 @@ POINTS = [claim.Point(d=d, samples=40_000) for d in (16, 32, 64, 128)]
 
 
 def test_holds():
-    """A true claim is refuted by chance in one of a hundred sets of seeds; 0 to 5 happens to be one (p = 8e-4 in ten tests)."""
+    """A true claim is refuted by chance in one of a hundred sets of seeds; 0 to 5 happens to be one (p = 8e-4)."""
     assert verdict_of(claim.CLAIM, POINTS, seeds=6, first=100).outcome is Outcome.SUPPORTED
 
 
