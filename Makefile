@@ -19,7 +19,7 @@ atlas: $(READY)
 	$(BIN)/attlas report --out site
 
 test: check
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -1,11 +1,12 @@
 """Approximate message passing: the algorithm that follows the state evolution."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attlas.aim.channels import Channel
+from attlas.aim.channels import Channel, Linear, Softmax
 from attlas.aim.channels.channel import doubling
 from attlas.aim.denoiser import denoise
 from attlas.aim.spectrum import mmse
@@ -102,16 +103,18 @@ def message_passing(
     alpha = n / d**2
     S_hat, V, g = np.sqrt(rho) * np.eye(d), 1.0, np.zeros((n, T, T))
     damped_V = V
-    lengths = _squared_norms(X) if norm_correct else None
+    if norm_correct and not isinstance(channel, Linear | Softmax):
+        raise InputError("norm_correct is for linear and softmax channels, whose score takes a variance per sample")
+    # variances of the indices of each sample over their mean; 1 without the correction
+    ratio: Any = _squared_norms(X) / doubling(T) if norm_correct else 1.0
     omega = np.zeros((n, T, T))
     trace, errors = [V], [] if truth is None else [_distance(truth, S_hat)]
     status, change = Status.OUT_OF_STEPS, np.inf
     for step in range(integer(max_steps, "max_steps")):
         eta = damping if step else 0.0
-        variance = V * (doubling(T) if lengths is None else lengths)
-        omega = (1 - eta) * (_indices(X, S_hat) - variance * g) + eta * omega
+        omega = (1 - eta) * (_indices(X, S_hat) - V * ratio * doubling(T) * g) + eta * omega
         damped_V = (1 - eta) * V + eta * damped_V
-        g = channel.score(y, omega, damped_V)
+        g = channel.score(y, omega, damped_V * ratio)
         qhat = float(2 * alpha * channel.information(damped_V, 1 + rho))
         R = S_hat + 2 / (d * qhat) * _back_projection(X, g)
         before, S_hat = S_hat, denoise(R, 1 / qhat, rho)

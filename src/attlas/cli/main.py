@@ -25,6 +25,7 @@ from attlas.cli.options import (
     parse_grid,
     parse_pairs,
 )
+from attlas.cli.predict import predict_app
 from attlas.errors import AttlasError, InputError
 
 app = typer.Typer(
@@ -36,6 +37,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 store_app = typer.Typer(help="Look after a store.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(predict_app, name="predict")
 app.add_typer(store_app, name="store")
 
 

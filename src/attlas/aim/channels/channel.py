@@ -33,7 +33,11 @@ class Channel(Protocol):
         """Return y as an array of shape (n, T, T), or raise `InputError` if this channel cannot produce it."""
 
     def score(self, y: Array, omega: Array, V: float) -> Array:
-        """Return g_ab = d log Z / d omega_ab = (E[h_ab | y, omega] - omega_ab) / (V (1 + delta_ab))."""
+        """Return g_ab = d log Z / d omega_ab = (E[h_ab | y, omega] - omega_ab) / (V (1 + delta_ab)).
+
+        Linear and softmax channels also take V as an array that broadcasts to omega: a variance V_ab (1 + delta_ab) for
+        each sample and pair.
+        """
 
     def information(self, V: ArrayLike, Q: ArrayLike) -> Array:
         """Return G2(V) = sum_{a <= b} (1 + delta_ab) E[g_ab^2], with omega_ab ~ N(0, (Q - V) (1 + delta_ab))."""

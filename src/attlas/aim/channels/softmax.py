@@ -56,9 +56,19 @@ class Softmax:
         return y
 
     def score(self, y: Array, omega: Array, V: float) -> Array:
-        """Return (e - mean of all T^2 entries of e) / (V (1 + delta)), e the inverted indices less omega."""
+        """Return (e - its mean) / (V (1 + delta)), e the inverted indices less omega.
+
+        The common shift is estimated with weights 1/(V (1 + delta)) over a <= b, which for one V is the plain mean of all
+        T^2 entries.
+        """
         e = self._indices(y) - omega
-        e -= e.mean((1, 2), keepdims=True)
+        if np.ndim(V) == 0:
+            e -= e.mean((1, 2), keepdims=True)
+        else:
+            weight = np.broadcast_to(
+                1 / V, e.shape
+            )  # each pair a < b is counted twice, each diagonal with half the weight
+            e -= (weight * e).sum((1, 2), keepdims=True) / weight.sum((1, 2), keepdims=True)
         return np.asarray(e / (V * doubling(self.tokens)))
 
     def log_partition(self, y: Array, omega: Array, V: float) -> Array:

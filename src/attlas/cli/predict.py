@@ -1,0 +1,146 @@
+"""`attlas predict`: the theory at a point or along a range, as text, JSON, CSV or a picture."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from attlas.cli.options import parse_values
+from attlas.errors import InputError
+
+predict_app = typer.Typer(
+    help="Predict the Bayes-optimal error of learning an attention layer.", no_args_is_help=True, rich_markup_mode=None
+)
+
+KEYS = ("alpha", "rho", "tokens", "mse", "overlap", "error", "threshold", "status")
+Tokens = Annotated[str, typer.Option("--tokens", help="Tokens in a sequence, or a range.")]
+Rho = Annotated[str, typer.Option("--rho", help="Width of the teacher over d, or a range such as 0.1:2:20.")]
+Alpha = Annotated[str, typer.Option("--alpha", help="Samples over d^2, or a range such as 0.01:0.25:64.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or a list for ranges.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw mse against alpha into FILE.")]
+
+
+@predict_app.command()
+def softmax(
+    tokens: Tokens = "2",
+    rho: Rho = "0.5",
+    alpha: Alpha = "0.1",
+    beta: Annotated[float, typer.Option("--beta", help="Inverse temperature.")] = 1.0,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    plot: Plot = None,
+) -> None:
+    """Softmax attention, without noise."""
+    from attlas import aim
+
+    _predict(lambda T: aim.Softmax(T, beta), tokens, rho, alpha, as_json, as_csv, plot)
+
+
+@predict_app.command()
+def linear(
+    tokens: Tokens = "1",
+    rho: Rho = "0.5",
+    alpha: Alpha = "0.1",
+    noise: Annotated[float, typer.Option("--noise", help="Variance of the noise on each index.")] = 0.0,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    plot: Plot = None,
+) -> None:
+    """The indices themselves, with noise; one token is a quadratic network."""
+    from attlas import aim
+
+    _predict(lambda T: aim.Linear(T, noise), tokens, rho, alpha, as_json, as_csv, plot)
+
+
+@predict_app.command()
+def hardmax(
+    tokens: Tokens = "2",
+    rho: Rho = "0.5",
+    alpha: Alpha = "0.1",
+    as_json: Json = False,
+    as_csv: Csv = False,
+    plot: Plot = None,
+) -> None:
+    """Hardmax attention: the largest index of each row."""
+    from attlas import aim
+
+    _predict(aim.Hardmax, tokens, rho, alpha, as_json, as_csv, plot)
+
+
+def _predict(channel: Any, tokens: str, rho: str, alpha: str, as_json: bool, as_csv: bool, plot: Path | None) -> None:
+    """Compute every combination and show it."""
+    grid = {
+        name: parse_values(text, f"--{name}") for name, text in (("tokens", tokens), ("rho", rho), ("alpha", alpha))
+    }
+    for name, values in grid.items():
+        if any(isinstance(value, str) for value in values):
+            raise InputError(f"--{name}: give a number or a range START:STOP:COUNT; got {values[0]!r}")
+    rows = [row for T in grid["tokens"] for row in _rows(channel(T), grid["rho"], grid["alpha"])]
+    if plot is not None:
+        _draw(rows, plot)
+    single = len(rows) == 1
+    if as_json:
+        typer.echo(json.dumps(rows[0] if single else rows, indent=2))
+    elif as_csv:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, KEYS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        typer.echo(text.getvalue(), nl=False)
+    elif single:
+        for key, value in rows[0].items():
+            typer.echo(f"{key:10s} {'none' if value is None else value}")
+    elif plot is None:
+        for row in rows:
+            typer.echo("  ".join(f"{key}={row[key]:.6g}" for key in ("tokens", "rho", "alpha", "mse", "error")))
+    if plot is not None:
+        typer.echo(f"drawn to {plot}", err=True)
+
+
+def _rows(channel: Any, rhos: list[float], alphas: list[float]) -> list[dict[str, Any]]:
+    from attlas import aim
+
+    data = aim.curve(channel, alphas, rhos)
+    rows = []
+    for i, rho in enumerate(rhos):
+        threshold = aim.recovery_threshold(channel, float(rho))
+        for j, alpha in enumerate(alphas):
+            V = float(data["mse"].values[i, j])
+            rows.append(
+                {
+                    "alpha": alpha,
+                    "rho": rho,
+                    "tokens": channel.tokens,
+                    "mse": V,
+                    "overlap": float(data["overlap"].values[i, j]),
+                    "error": channel.bayes_error(V, 1 + float(rho)),
+                    "threshold": threshold,
+                    "status": "converged",
+                }
+            )
+    return rows
+
+
+def _draw(rows: list[dict[str, Any]], target: Path) -> None:
+    from attlas.claims.figure import COLOURS, THEORY, panels
+
+    if not target.parent.is_dir():
+        raise InputError(f"{target}: there is no folder {target.parent}")
+    figure, (axis,) = panels(1, width=6)
+    curves = sorted({(row["tokens"], row["rho"]) for row in rows})
+    for i, (T, rho) in enumerate(curves):
+        mine = [row for row in rows if (row["tokens"], row["rho"]) == (T, rho)]
+        colour = COLOURS[i % len(COLOURS)]
+        axis.plot([r["alpha"] for r in mine], [r["mse"] for r in mine], color=colour, label=f"T = {T}, rho = {rho:g}")
+        if mine[0]["threshold"] is not None and mine[0]["threshold"] <= max(r["alpha"] for r in mine):
+            axis.axvline(mine[0]["threshold"], linestyle=":", **(THEORY | {"color": colour}))
+    axis.set(xlabel="samples over d²", ylabel="error of the query-key matrix, V", ylim=(0, None))
+    axis.legend(frameon=False, fontsize=9)
+    try:
+        figure.savefig(target, dpi=150)
+    except ValueError as error:
+        raise InputError(f"{target}: {error}") from error
