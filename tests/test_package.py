@@ -69,8 +69,9 @@ def test_cited_keys_exist():
     assert cited <= known
 
 
-def test_readme_python_runs(tmp_path):
-    code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+@pytest.mark.parametrize("page", ["README.md", "docs/aim.md"])
+def test_python_of_the_pages_runs(tmp_path, page):
+    code = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert code
     for block in code:
         done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False)

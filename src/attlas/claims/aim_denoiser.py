@@ -1,0 +1,90 @@
+"""aim.denoiser: the rotation-invariant denoiser attains F(Delta)."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import PositiveFloat, PositiveInt
+
+from attlas.aim import denoise, mmse, teacher
+from attlas.claims.claim import Claim, Cost, Measurement, Result, Settings, Sweep, Verdict
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.finite_size import finite_size_verdict
+from attlas.numerics import stream
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Point(Settings):
+    """Noise, width and size."""
+
+    delta: PositiveFloat
+    rho: PositiveFloat
+    d: PositiveInt
+
+
+def measure(point: Point, seed: int) -> Result:
+    """Return ||S - S_hat||^2/d of one draw of R = S + sqrt(Delta) GOE."""
+    S = teacher(point.d, point.rho, stream(seed, "teacher", str(point.d)))
+    G = stream(seed, "noise", str(point.d)).standard_normal((point.d, point.d))
+    R = S + np.sqrt(point.delta / (2 * point.d)) * (G + G.T)
+    return {"error": float(np.sum((denoise(R, point.delta, point.rho) - S) ** 2)) / point.d}
+
+
+def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
+    """The mean error over F is 1 + C/d within its errors, at every setting."""
+    return finite_size_verdict(
+        [((m.point.delta, m.point.rho), m.point.d, m.result["error"] / _theory(m.point)) for m in measurements],
+        "(Delta, rho)",
+        "error over F(Delta)",
+    )
+
+
+def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
+    """Draw error against Delta for every width, at the largest size."""
+    figure, (axis,) = panels(1, width=6)
+    largest = max(m.point.d for m in measurements)
+    deltas = np.geomspace(
+        min(m.point.delta for m in measurements) / 2, 2 * max(m.point.delta for m in measurements), 80
+    )
+    for i, rho in enumerate(sorted({m.point.rho for m in measurements})):
+        axis.plot(deltas, mmse(deltas, rho), **(THEORY | {"color": COLOURS[i % len(COLOURS)]}))
+        mine = [m for m in measurements if m.point.rho == rho and m.point.d == largest]
+        x = [m.point.delta for m in mine]
+        label, marker = f"rho = {rho:g}", MARKERS[i % len(MARKERS)]
+        axis.plot(x, [m.result["error"] for m in mine], marker, color=COLOURS[i % len(COLOURS)], label=label, alpha=0.7)
+    axis.set(xscale="log", yscale="log", xlabel="noise Delta", ylabel=f"error of the denoiser, d = {largest}")
+    axis.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def cost(point: Point) -> Cost:
+    """Expect one eigendecomposition."""
+    return Cost(0.01 + 6e-10 * point.d**3 + 2e-5 * point.d, 60_000_000 + 80 * point.d**2)
+
+
+def _theory(point: Point) -> float:
+    """Return F at the width that the drawn teacher has, round(rho d)/d."""
+    return float(mmse(point.delta, round(point.rho * point.d) / point.d))
+
+
+_SETTINGS = [(0.3, 0.5), (1.5, 0.5), (0.3, 1.0), (1.5, 1.5), (1.5, 0.1)]
+
+CLAIM = Claim(
+    id="aim.denoiser",
+    version=1,
+    statement="The rotation-invariant denoiser of S + sqrt(Delta) GOE attains the error F(Delta) as d grows.",
+    source="boncoraglio2025bayes, the denoising function; bun2016rotational",
+    settings=Point,
+    tiers={
+        "quick": Sweep([Point(delta=x, rho=r, d=d) for x, r in _SETTINGS for d in (50, 100, 200)], seeds=24),
+        "full": Sweep(
+            [Point(delta=x, rho=r, d=d) for x, r in [*_SETTINGS, (0.02, 0.1)] for d in (100, 200, 400, 1000)], seeds=12
+        ),
+    },
+    measure=measure,
+    judge=judge,
+    draw=draw,
+    cost=cost,
+)

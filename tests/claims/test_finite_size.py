@@ -1,0 +1,28 @@
+import numpy as np
+import pytest
+
+from attlas.claims import Outcome
+from attlas.claims.finite_size import finite_size_verdict
+
+
+def rows(truth, noise, seed, sizes=(50, 100, 200), repeats=20):
+    """Ratios truth + 3/d of two settings, with noise."""
+    rng = np.random.default_rng(seed)
+    return [(k, d, truth + 3 / d + rng.normal(0, noise)) for k in ("a", "b") for d in sizes for _ in range(repeats)]
+
+
+def test_a_right_theory_is_seldom_refuted_and_a_wrong_one_always():
+    right = [finite_size_verdict(rows(1.0, 0.02, s), "k", "x").outcome for s in range(200)]
+    assert right.count(Outcome.REFUTED) <= 8  # one in a hundred is expected
+    wrong = [finite_size_verdict(rows(1.06, 0.02, s), "k", "x").outcome for s in range(20)]
+    assert wrong.count(Outcome.REFUTED) == 20
+
+
+def test_noise_is_inconclusive_not_support():
+    assert finite_size_verdict(rows(1.0, 0.5, 0), "k", "x").outcome is Outcome.INCONCLUSIVE
+    assert finite_size_verdict(rows(1.0, 0.02, 0, repeats=1), "k", "x").outcome is Outcome.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_not_a_number_refutes(bad):
+    assert finite_size_verdict([*rows(1.0, 0.02, 0), ("a", 50, bad)], "k", "x").outcome is Outcome.REFUTED
