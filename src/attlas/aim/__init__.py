@@ -11,6 +11,9 @@ from attlas.aim.channels import Linear as Linear
 from attlas.aim.channels import Softmax as Softmax
 from attlas.aim.denoiser import denoise as denoise
 from attlas.aim.denoiser import shrink as shrink
+from attlas.aim.descent import Descent as Descent
+from attlas.aim.descent import DescentErrors as DescentErrors
+from attlas.aim.descent import descend as descend
 from attlas.aim.message_passing import Estimate as Estimate
 from attlas.aim.message_passing import message_passing as message_passing
 from attlas.aim.model import Task as Task

@@ -157,18 +157,20 @@ def _drive(
 ) -> None:
     """Lease, compute, keep: until nothing of the plan is left that this run could do."""
     left = dict(todo)
+    rest = sum(task.cost.seconds for task in todo.values())
     guessed = taken = 0.0  # how right the claims' estimates were so far corrects those of the points left
     waiting = False
 
     def jobs() -> Iterator[Job | None]:
-        nonlocal waiting
+        nonlocal waiting, rest
         while True:
             key, there = keeper.lease(left)
             for name in there:
-                left.pop(name)
+                rest -= left.pop(name).cost.seconds
             summary.elsewhere += len(there)
             if key is not None:
                 task = left.pop(key)
+                rest -= task.cost.seconds
                 yield Job(key, task.claim.measure, task.claim.settings(**task.point), task.seed)
             elif left:
                 if not waiting:
@@ -199,8 +201,7 @@ def _drive(
             summary.computed += 1
             guessed += task.cost.seconds
             taken += outcome.seconds
-        rest = sum(task.cost.seconds for task in left.values()) / workers
-        show.update(summary.finished, rest * taken / guessed if guessed else None)
+        show.update(summary.finished, rest / workers * taken / guessed if guessed else None)
 
 
 @contextmanager

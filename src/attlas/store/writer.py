@@ -36,10 +36,10 @@ class Store:
         self.path = Path(path).resolve()
         self.mended: str | None = None
         connection.check_path(self.path)
-        self._whole()  # refuses a file that is not ours before anything is written beside it
+        whole = self._whole()  # refuses a file that is not ours before anything is written beside it
         self._presence = Presence(self.path)
         try:
-            self._db = self._open()
+            self._db = self._open(whole)
             self._identity = self.path.stat().st_ino
             self._do(self._forget_leases)
         except BaseException:
@@ -116,8 +116,8 @@ class Store:
         """Drop the leases of this driver's number: its own, or of a dead driver that had the number before."""
         self._db.execute("DELETE FROM leases WHERE driver = ?", (self._presence.driver,))
 
-    def _open(self) -> sqlite3.Connection:
-        if not self._whole():
+    def _open(self, whole: bool) -> sqlite3.Connection:
+        if not whole:
             self._rebuild(unless=self._whole)
         try:
             return connection.write(self.path)

@@ -1,0 +1,207 @@
+"""Gradient descent on the weights of a student, from several starts at once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attlas.aim.channels import Channel, Linear, Softmax
+from attlas.errors import InputError
+from attlas.inputs import array, integer, real
+from attlas.layers import softmax, symmetric
+from attlas.numerics import Solution, Status, stream
+
+Array = NDArray[np.float64]
+Loss = Literal["logits", "outputs"]
+
+MOMENTUM = 0.9
+_SCRATCH = 1 << 25  # numbers in the projections of the starts that are descended together
+_WINDOW = 50
+
+
+class DescentErrors(NamedTuple):
+    """Errors ||S - S_hat||^2/d of a descent: of one run (mean), of the average, and of an average over infinitely many."""
+
+    single: float
+    averaged: float
+    limit: float
+
+
+@dataclass(frozen=True)
+class Descent(Solution[Array]):
+    """What gradient descent found.
+
+    Attributes
+    ----------
+    value : array of shape (d, d)
+        The average of the students' S over all starts.
+    singles : array of shape (inits, d, d)
+        Each student's S.
+    losses : array of shape (inits,)
+        Final loss of each, per sample.
+    trace : array
+        Mean loss per sample of every step (the longest run).
+    """
+
+    singles: Array = field(default_factory=lambda: np.empty(0), repr=False)
+    losses: Array = field(default_factory=lambda: np.empty(0))
+
+    def errors(self, S: ArrayLike) -> DescentErrors:
+        """Return the errors against the teacher S.
+
+        With e_1 the mean error of one run and e_K that of the average of K, the average of infinitely many has
+        e_1 - (e_1 - e_K) K/(K - 1), because runs are exchangeable given the data.
+        """
+        S = symmetric(S, self.value.shape[0])
+        count, d = len(self.singles), len(S)
+        single = float(np.mean([np.sum((student - S) ** 2) for student in self.singles])) / d
+        averaged = float(np.sum((self.value - S) ** 2)) / d
+        limit = single - (single - averaged) * count / (count - 1) if count > 1 else np.nan
+        return DescentErrors(single, averaged, limit)
+
+
+def descend(
+    X: ArrayLike,
+    y: ArrayLike,
+    channel: Channel,
+    rank: int,
+    *,
+    inits: int = 1,
+    seed: int = 0,
+    loss: Loss = "logits",
+    decay: float = 0.0,
+    init_scale: float = 1.0,
+    tolerance: float = 1e-6,
+    max_steps: int = 3000,
+    throw: bool = True,
+) -> Descent:
+    """Minimise a square loss over W, S = W W^T / sqrt(r d), by full-batch descent with momentum.
+
+    The objective is sum_mu l_mu + decay d Tr S, with l = (1/4) ||e||^2 over the T x T entries for ``logits``, e the indices
+    less those that y gives (less their mean for softmax, whose common shift y does not fix), and
+    l = (1/2) ||softmax(beta h) - y||^2 for ``outputs``. All starts share two matrix products per step.
+
+    Parameters
+    ----------
+    X : array of shape (n, T, d)
+    y : array of shape (n, T, T)
+    channel : Linear or Softmax
+    rank : int
+        r, columns of W.
+    inits : int, default 1
+        Starts with independent N(0, init_scale^2) entries.
+    seed : int
+        Of the starts, from a stream of their own.
+    loss : {"logits", "outputs"}
+    decay : float, default 0
+        Weight decay as a multiple of d Tr S beside the sum of losses; (mu/2) ||W||^2 with mu = 2 decay sqrt(d/r).
+    init_scale : float, default 1
+        1 is the scale of the prior.
+    tolerance : float, default 1e-6
+        Converged when the objective falls by less than this fraction over 50 steps, or to 1e-12 of its start.
+    max_steps : int, default 3000
+    throw : bool, default True
+        Raise `ConvergenceError` if any start is not converged.
+    """
+    X = array(X, "X", ("n", "T", "d"), (None, channel.tokens, None))
+    y = channel.check(np.asarray(y))
+    n, T, d = X.shape
+    if len(y) != n:
+        raise InputError(f"X has {n} sequences and y has {len(y)}")
+    gradient = _loss(channel, y, loss)
+    rank, inits = integer(rank, "rank"), integer(inits, "inits")
+    decay, scale = real(decay, "decay", least=0), real(init_scale, "init_scale", above=0)
+    W = scale * stream(seed, "start").standard_normal((inits, d, rank))
+    students, losses, traces, statuses = [], [], [], []
+    for group in np.array_split(W, -(-inits // max(1, _SCRATCH // (n * T * rank)))):
+        found, value, trace, status = _descend(X, group, gradient, decay, tolerance, integer(max_steps, "max_steps"))
+        students += [w @ w.T / np.sqrt(rank * d) for w in found]
+        losses += list(value / n)
+        traces.append(trace / n)
+        statuses.append(status)
+    singles, longest = np.array(students), max(traces, key=len)
+    worst = next((s for s in statuses if s is not Status.CONVERGED), Status.CONVERGED)
+    result = Descent(
+        singles.mean(0), worst, float(np.mean(losses)), len(longest), longest, singles=singles, losses=np.array(losses)
+    )
+    return result.or_raise("gradient descent") if throw else result
+
+
+def _loss(channel: Channel, y: Array, loss: str) -> Callable[[Array], tuple[Array, Array]]:
+    """Return the function from indices (n, K, T, T) to the losses (K,) and their derivatives by the indices."""
+    if loss not in ("logits", "outputs"):
+        raise InputError(f"loss must be logits or outputs; got {loss!r}")
+    if isinstance(channel, Softmax) and loss == "outputs":
+
+        def outputs(h: Array) -> tuple[Array, Array]:
+            p = softmax(h, channel.beta)
+            e = p - y[:, None]
+            D = channel.beta * p * (e - (e * p).sum(-1, keepdims=True))
+            return 0.5 * (e * e).sum((0, 2, 3)), (D + D.swapaxes(-1, -2)) / 2
+
+        return outputs
+    if not isinstance(channel, Linear | Softmax):
+        raise InputError("gradient descent is for linear and softmax channels; hardmax has no gradient")
+    target = channel._indices(y) if isinstance(channel, Softmax) else y
+    centred = isinstance(channel, Softmax)
+
+    def logits(h: Array) -> tuple[Array, Array]:
+        e = h - target[:, None]
+        if centred:
+            e -= e.mean((2, 3), keepdims=True)
+        return 0.25 * (e * e).sum((0, 2, 3)), 0.5 * e
+
+    return logits
+
+
+def _descend(
+    X: Array, W: Array, loss: Callable[[Array], tuple[Array, Array]], decay: float, tolerance: float, max_steps: int
+) -> tuple[Array, Array, Array, Status]:
+    """Descend all starts of one group together, each with a step size of its own that is halved when it overshoots."""
+    n, T, d = X.shape
+    rank = W.shape[2]
+    # the curvature in S is n (T^2 + T)/2 / d; in W it is that times 4 ||W||^2 / (r d)
+    curvature = n * (T * T + T) / (2 * d) * 4 * (np.sqrt(d) + np.sqrt(rank)) ** 2 / (rank * d)
+    rate = np.full(len(W), 1.0 / curvature)
+    velocity, best_W = np.zeros_like(W), W.copy()
+    best = np.full(len(W), np.inf)
+    history: list[Array] = []
+    for _ in range(max_steps):
+        value, gradient = _objective(X, W, loss, decay)
+        worse = ~(value <= 1.05 * best)  # also where it is not a number
+        improved = value < best
+        best_W[improved], best[improved] = W[improved], value[improved]
+        history.append(best.copy())
+        if worse.any():  # back to the best point, with half the step and no momentum
+            W[worse], velocity[worse] = best_W[worse], 0.0
+            rate[worse] /= 2
+            gradient[worse] = 0.0
+        velocity *= MOMENTUM
+        velocity -= rate[:, None, None] * gradient
+        W += velocity
+        if len(history) > _WINDOW:
+            before = history[-_WINDOW - 1]
+            if np.all((best <= 1e-12 * history[0]) | (before - best < tolerance * before)):
+                return best_W, best, np.array(history).mean(1), Status.CONVERGED
+    status = Status.OUT_OF_STEPS if np.isfinite(best).all() else Status.DIVERGED
+    return best_W, best, np.array(history).mean(1), status
+
+
+def _objective(X: Array, W: Array, loss: Callable[[Array], tuple[Array, Array]], decay: float) -> tuple[Array, Array]:
+    """Return the objective of every start and its gradient by W, with one product forth and one back for all."""
+    (n, T, d), (count, _, rank) = X.shape, W.shape
+    flat, scale = X.reshape(-1, d), np.sqrt(rank * d)
+    stacked = W.transpose(1, 0, 2).reshape(d, count * rank)
+    projected = (flat @ stacked).reshape(n, T, count, rank).transpose(0, 2, 1, 3)
+    traces = (W * W).sum((1, 2)) / scale
+    h = projected @ projected.swapaxes(-1, -2) / (scale * np.sqrt(d))
+    h -= (traces / np.sqrt(d))[:, None, None] * np.eye(T)
+    with np.errstate(over="ignore", invalid="ignore"):  # an overshoot is seen in the loss and taken back
+        value, D = loss(h)
+    back = (D @ projected).transpose(0, 2, 1, 3).reshape(n * T, count * rank)
+    gradient = (flat.T @ back).reshape(d, count, rank).transpose(1, 0, 2)
+    inner = np.trace(D, axis1=2, axis2=3).sum(0)
+    gradient = 2 / scale * ((gradient - inner[:, None, None] * W) / np.sqrt(d) + decay * d * W)
+    return value + decay * d * traces, gradient
