@@ -83,12 +83,12 @@ def state_evolution(channel: Channel, alpha: float, rho: float, *, steps: int = 
     return FixedPoint(V, status, residual, steps, trace, q=1 + rho - V, qhat=qhat)
 
 
-def iterate(channel: Channel, alpha: float, rho: float, steps: int, start: float = 1.0, damping: float = 0.0) -> Array:
+def iterate(channel: Channel, alpha: float, rho: float, steps: int, start: float = 1.0) -> Array:
     """Return V_0 = start, V_1, ..., V_steps of V <- F(1/(2 alpha G2(V))), the course of message passing."""
     V, trace = start, [start]
     for _ in range(steps):
         image = float(mmse(1 / (2 * alpha * channel.information(V, 1 + rho)), rho)) if alpha > 0 else 1.0
-        V = max((1 - damping) * image + damping * V, 1e-12)
+        V = max(image, 1e-12)
         trace.append(V)
     return np.array(trace)
 

@@ -59,8 +59,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         for m in mine:
             if m.point.d == largest:
                 right.plot(m.result["course"], color=colour, alpha=0.4, linewidth=1)
-        theory = aim.iterate(channel_of(mine[0].point), mine[0].point.alpha, mine[0].point.rho, 19, damping=0.5)
-        right.plot(theory, marker, color=colour, markersize=4)
+        right.plot(mine[-1].result["believed"], marker, color=colour, markersize=4)
     left.axhline(1, **THEORY)
     left.set(xlabel="1/d", ylabel="error of message passing / V", xlim=(0, None))
     left.legend(frameon=False, fontsize=8)

@@ -9,8 +9,9 @@ from attlas.claims.claim import Cost, Result
 def amp_error(channel: aim.Channel, d: int, alpha: float, rho: float, seed: int, max_steps: int = 60) -> Result:
     """Run message passing on a fresh task; return its final error and its course beside those of the theory.
 
-    ``ratio`` is the error over V, both in units of the error of the prior mean: that of the drawn teacher,
-    ||S - sqrt(rho) I||^2/d, scatters from seed to seed and takes most of the scatter of the final error with it.
+    ``course`` is the error of every step and ``believed`` the V that the damped recursion gives it. ``ratio`` is the final
+    error over V, both in units of the error of the prior mean: that of the drawn teacher, ||S - sqrt(rho) I||^2/d, scatters
+    from seed to seed and takes most of the scatter of the final error with it.
     """
     task = aim.sample(channel, d, alpha, rho, seed)
     found = aim.message_passing(task.X, task.y, channel, rho, S=task.S, max_steps=max_steps, throw=False)
@@ -19,6 +20,7 @@ def amp_error(channel: aim.Channel, d: int, alpha: float, rho: float, seed: int,
         "error": float(found.errors[-1]),
         "ratio": float(found.errors[-1] / found.errors[0] / theory) if theory else np.nan,
         "course": found.errors[:20],
+        "believed": found.trace[:20],
         "theory": theory,
         "steps": found.steps,
     }
