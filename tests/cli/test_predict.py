@@ -64,3 +64,10 @@ def test_bad_input(attlas, tmp_path, arguments, message):
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_status_is_read_off_the_equation():
+    from attlas.cli.predict import _status
+
+    assert _status(aim.Softmax(2), 0.3921960173, 0.1, 0.5) == "converged"
+    assert _status(aim.Softmax(2), 0.3922, 0.1, 0.5) == "out of steps"

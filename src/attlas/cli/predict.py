@@ -119,10 +119,21 @@ def _rows(channel: Any, rhos: list[float], alphas: list[float]) -> list[dict[str
                     "overlap": float(data["overlap"].values[i, j]),
                     "error": channel.bayes_error(V, 1 + float(rho)),
                     "threshold": threshold,
-                    "status": "converged",
+                    "status": _status(channel, V, float(alpha), float(rho)),
                 }
             )
     return rows
+
+
+def _status(channel: Any, V: float, alpha: float, rho: float) -> str:
+    """Return whether V is a fixed point of the state evolution, by putting it in."""
+    from attlas import aim
+    from attlas.numerics import Status
+
+    if V == 0 or alpha == 0:
+        return Status.CONVERGED.value
+    image = float(aim.mmse(1 / (2 * alpha * channel.information(V, 1 + rho)), rho))
+    return (Status.CONVERGED if abs(image - V) < 1e-8 else Status.OUT_OF_STEPS).value
 
 
 def _draw(rows: list[dict[str, Any]], target: Path) -> None:
