@@ -9,7 +9,6 @@ References
 boncoraglio2025bayes; the equations are derived again in the notation of `docs/notation.md`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +44,8 @@ class FixedPoint(Solution[float]):
     qhat : float
         Precision of the effective observation of S; infinite where V = 0.
     trace : array
-        V of the iteration from the prior mean, step by step: what message passing follows.
+        V of the iteration from the prior mean, step by step: what message passing follows. It illustrates; the value is a
+        bracketed root, and ``steps`` is the length of this trace.
     """
 
     q: float = np.nan
@@ -230,16 +230,3 @@ def _refine(channel: Channel, low: Array, high: Array, alpha: Array, rho: Array)
 
     options: dict[str, Any] = {"tolerances": {"xatol": 1e-12, "xrtol": 1e-13, "fatol": 0.0}, "maxiter": 80}
     return np.asarray(elementwise.find_root(excess, (low, high), args=(alpha, rho), **options).x)
-
-
-__all__: Sequence[str] = [
-    "FixedPoint",
-    "bayes_error",
-    "curve",
-    "fixed_points",
-    "iterate",
-    "plugin_error",
-    "recovery_threshold",
-    "state_evolution",
-    "weak_recovery_threshold",
-]

@@ -81,7 +81,7 @@ class Hardmax:
         return np.asarray(np.exp(_table(self.tokens)(np.log(covered))) * np.sqrt(ratio / covered) / V)
 
     def information_error(self) -> float:
-        """Return the largest relative standard error of G2: rounding for T = 2, Monte Carlo for more."""
+        """Return the largest relative error of G2: of the interpolation for T = 2 (tested), Monte Carlo for more."""
         return 1e-9 if self.tokens == 2 else gibbs.information_table(self.tokens)[2]
 
     def bayes_error(self, V: float, Q: float) -> float:
