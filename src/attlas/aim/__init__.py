@@ -6,9 +6,12 @@ A teacher S = W W^T / sqrt(r d) of width r = rho d is seen through n = alpha d^2
 
 from attlas.aim.channels import Channel as Channel
 from attlas.aim.channels import Custom as Custom
+from attlas.aim.channels import Deep as Deep
 from attlas.aim.channels import Hardmax as Hardmax
 from attlas.aim.channels import Linear as Linear
 from attlas.aim.channels import Softmax as Softmax
+from attlas.aim.deep import LayersEstimate as LayersEstimate
+from attlas.aim.deep import LayersFixedPoint as LayersFixedPoint
 from attlas.aim.denoiser import denoise as denoise
 from attlas.aim.denoiser import shrink as shrink
 from attlas.aim.descent import Descent as Descent

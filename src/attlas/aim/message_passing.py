@@ -1,14 +1,17 @@
 """Approximate message passing: the algorithm that follows the state evolution."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attlas.aim.channels import Channel, Linear, Softmax
+from attlas.aim.channels import Channel, Deep, Linear, Softmax
 from attlas.aim.channels.channel import doubling
+from attlas.aim.deep import LayersEstimate
+from attlas.aim.deep import message_passing as pass_through_layers
 from attlas.aim.denoiser import denoise
+from attlas.aim.projections import back_projection, distance, indices, squared_norms
 from attlas.aim.spectrum import mmse
 from attlas.errors import InputError
 from attlas.inputs import array, integer, real
@@ -18,7 +21,6 @@ from attlas.numerics import Solution, Status
 Array = NDArray[np.float64]
 
 FLOOR = 1e-9  # of V: beneath it the noise of the effective observation is rounding
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,23 @@ class Estimate(Solution[Array]):
         return self.value
 
 
+@overload
+def message_passing(
+    X: ArrayLike,
+    y: ArrayLike,
+    channel: Deep,
+    rho: ArrayLike,
+    *,
+    S: ArrayLike | None = None,
+    damping: float = 0.5,
+    norm_correct: bool = False,
+    tolerance: float = 1e-7,
+    max_steps: int = 300,
+    throw: bool = True,
+) -> LayersEstimate: ...
+
+
+@overload
 def message_passing(
     X: ArrayLike,
     y: ArrayLike,
@@ -55,7 +74,22 @@ def message_passing(
     tolerance: float = 1e-7,
     max_steps: int = 300,
     throw: bool = True,
-) -> Estimate:
+) -> Estimate: ...
+
+
+def message_passing(
+    X: ArrayLike,
+    y: ArrayLike,
+    channel: Channel | Deep,
+    rho: Any,
+    *,
+    S: ArrayLike | None = None,
+    damping: float = 0.5,
+    norm_correct: bool = False,
+    tolerance: float = 1e-7,
+    max_steps: int = 300,
+    throw: bool = True,
+) -> Estimate | LayersEstimate:
     """Estimate S from sequences and outputs, at the error of `state_evolution` as d grows.
 
     From the prior mean S_hat = sqrt(rho) I, V = 1, repeat
@@ -70,11 +104,12 @@ def message_passing(
     X : array of shape (n, T, d)
         Gaussian tokens; at most four times their memory is used.
     y : array of shape (n, T, T)
-    channel : Channel
+    channel : Channel or Deep
+        For `Deep` all of this holds per layer, in the diagonal approximation, and a `LayersEstimate` is returned.
     rho : float
-        Width of the teacher over d.
+        Width of the teacher over d; for `Deep` also one for each layer.
     S : array of shape (d, d), optional
-        The teacher, to trace the true error. It does not enter the estimate.
+        The teacher, to trace the true error, (2, d, d) for `Deep`. It does not enter the estimate.
     damping : float, default 0.5
         Of omega and V. Undamped, the algorithm follows the state evolution only while the norms of x x^T behave as
         those of Gaussian matrices, a few steps.
@@ -91,38 +126,42 @@ def message_passing(
     ----------
     boncoraglio2025bayes, the GAMP-RIE algorithm.
     """
+    damping = real(damping, "damping", least=0)
+    if damping >= 1:
+        raise InputError(f"damping must be in [0, 1); got {damping}")
+    if norm_correct and not isinstance(channel, Linear | Softmax):
+        raise InputError("norm_correct is for linear and softmax channels, whose score takes a variance per sample")
+    if isinstance(channel, Deep):
+        layers = pass_through_layers(X, y, channel, rho, S, damping, tolerance, max_steps)
+        return layers.or_raise("message passing") if throw else layers
     X = array(X, "X", ("n", "T", "d"), (None, channel.tokens, None))
     y = channel.check(np.asarray(y))
     n, T, d = X.shape
     if len(y) != n:
         raise InputError(f"X has {n} sequences and y has {len(y)}")
-    rho, damping = real(rho, "rho", above=0), real(damping, "damping", least=0)
-    if damping >= 1:
-        raise InputError(f"damping must be in [0, 1); got {damping}")
+    rho = real(rho, "rho", above=0)
     truth = None if S is None else symmetric(S, d)
     alpha = n / d**2
     S_hat, V, g = np.sqrt(rho) * np.eye(d), 1.0, np.zeros((n, T, T))
     damped_V = V
-    if norm_correct and not isinstance(channel, Linear | Softmax):
-        raise InputError("norm_correct is for linear and softmax channels, whose score takes a variance per sample")
     # variances of the indices of each sample over their mean; 1 without the correction
-    ratio: Any = _squared_norms(X) / doubling(T) if norm_correct else 1.0
+    ratio: Any = squared_norms(X) / doubling(T) if norm_correct else 1.0
     omega = np.zeros((n, T, T))
-    trace, errors = [V], [] if truth is None else [_distance(truth, S_hat)]
+    trace, errors = [V], [] if truth is None else [distance(truth, S_hat)]
     status, change = Status.OUT_OF_STEPS, np.inf
     for step in range(integer(max_steps, "max_steps")):
         eta = damping if step else 0.0
-        omega = (1 - eta) * (_indices(X, S_hat) - V * ratio * doubling(T) * g) + eta * omega
+        omega = (1 - eta) * (indices(X, S_hat) - V * ratio * doubling(T) * g) + eta * omega
         damped_V = (1 - eta) * V + eta * damped_V
         g = channel.score(y, omega, damped_V * ratio)
         qhat = float(2 * alpha * channel.information(damped_V, 1 + rho))
-        R = S_hat + 2 / (d * qhat) * _back_projection(X, g)
+        R = S_hat + 2 / (d * qhat) * back_projection(X, g)
         before, S_hat = S_hat, denoise(R, 1 / qhat, rho)
         V = max(float(mmse(1 / qhat, rho)), FLOOR)
-        change = _distance(S_hat, before)
+        change = distance(S_hat, before)
         trace.append(V)
         if truth is not None:
-            errors.append(_distance(truth, S_hat))
+            errors.append(distance(truth, S_hat))
         if not np.isfinite(change):
             status = Status.DIVERGED
             break
@@ -131,50 +170,3 @@ def message_passing(
             break
     found = Estimate(S_hat, status, change, step + 1, np.array(trace), errors=np.array(errors))
     return found.or_raise("message passing") if throw else found
-
-
-def _indices(X: Array, S: Array) -> Array:
-    """Return the attention indices of symmetric S, in blocks."""
-    n, T, d = X.shape
-    h = np.empty((n, T, T))
-    for rows in _rows(n, T * d):
-        block = X[rows]
-        moved = (block.reshape(-1, d) @ S).reshape(block.shape)
-        np.matmul(moved, block.transpose(0, 2, 1), out=h[rows])
-    h -= np.trace(S) * np.eye(T)
-    h /= np.sqrt(d)
-    return h
-
-
-def _back_projection(X: Array, g: Array) -> Array:
-    """Return sum_mu (X^T H X - Tr(H) I)/sqrt(d), H the score with its off-diagonal entries halved."""
-    n, T, d = X.shape
-    H = 0.5 * g * doubling(T)
-    total = np.zeros((d, d))
-    for rows in _rows(n, T * d):
-        block = X[rows].reshape(-1, d)
-        total += block.T @ (H[rows] @ X[rows]).reshape(-1, d)
-    total = (total + total.T) / 2
-    total -= np.trace(H, axis1=1, axis2=2).sum() * np.eye(d)
-    total /= np.sqrt(d)
-    return total
-
-
-def _squared_norms(X: Array) -> Array:
-    """Return 2 ||X_ab||^2/d, which averages 1 + delta_ab: the variance of an index of its sample, over V."""
-    d = X.shape[2]
-    gram = X @ X.transpose(0, 2, 1)
-    squares = np.einsum("naa->na", gram)
-    off = (squares[:, :, None] * squares[:, None, :] + gram**2) / d**2
-    diagonal = 2 * (squares**2 - 2 * squares + d) / d**2
-    T = X.shape[1]
-    return np.asarray(np.where(np.eye(T, dtype=bool), diagonal[:, :, None] * np.eye(T), off))
-
-
-def _rows(n: int, numbers_per_row: int) -> list[slice]:
-    size = max(1, _BLOCK // numbers_per_row)
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-
-
-def _distance(A: Array, B: Array) -> float:
-    return float(np.sum((A - B) ** 2) / len(A))

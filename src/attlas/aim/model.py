@@ -1,15 +1,16 @@
 """The attention-indexed model: its teacher, and tasks to learn it from."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from attlas import tokens
-from attlas.aim.channels import Channel
+from attlas.aim.channels import Channel, Deep
 from attlas.errors import InputError
 from attlas.inputs import integer, real
-from attlas.layers import attention_indices
+from attlas.layers import attention_indices, deep_attention
 from attlas.numerics import Seed, generator, stream
 
 Array = NDArray[np.float64]
@@ -24,7 +25,7 @@ class Task:
     X : array of shape (n, T, d)
     y : array of shape (n, T, T)
     S : array of shape (d, d)
-        The teacher.
+        The teacher; (2, d, d) for two layers.
     """
 
     X: Array = field(repr=False)
@@ -32,22 +33,34 @@ class Task:
     S: Array = field(repr=False)
 
 
-def sample(channel: Channel, d: int, alpha: float, rho: float, seed: int) -> Task:
+def sample(channel: Channel | Deep, d: int, alpha: float, rho: Any, seed: int) -> Task:
     """Draw a teacher and n = alpha d^2 sequences with their outputs.
 
     Parameters
     ----------
-    channel : Channel
+    channel : Channel or Deep
     d : int
     alpha, rho : float
-        Samples over d^2 (n is rounded, at least 1) and width over d.
+        Samples over d^2 (n is rounded, at least 1) and width over d; for `Deep` also one width for each layer.
     seed : int
         The teacher, the data and the noise have streams of their own.
     """
     n = max(1, round(real(alpha, "alpha", above=0) * integer(d, "d") ** 2))
-    S = teacher(d, rho, stream(seed, "teacher"))
     X = tokens.gaussian(n, channel.tokens, d, stream(seed, "data"))
+    if isinstance(channel, Deep):
+        streams = (stream(seed, "teacher", layer) for layer in ("first", "second"))
+        layers = np.stack([teacher(d, r, own) for r, own in zip(widths(rho), streams, strict=True)])
+        return Task(X, deep_attention(X, layers, channel.beta, channel.skip), layers)
+    S = teacher(d, rho, stream(seed, "teacher"))
     return Task(X, channel.output(attention_indices(X, S), stream(seed, "noise")), S)
+
+
+def widths(rho: ArrayLike) -> Array:
+    """Return the widths of two layers, from one number or two."""
+    values = np.asarray(rho, dtype=float)
+    if values.shape not in ((), (2,)):
+        raise InputError(f"rho must be a number, or one for each of the two layers; got shape {values.shape}")
+    return np.array([real(float(r), "rho", above=0) for r in np.broadcast_to(values, 2)])
 
 
 def teacher(d: int, rho: float, seed: Seed) -> Array:

@@ -10,12 +10,14 @@ boncoraglio2025bayes; the equations are derived again in the notation of `docs/n
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attlas.aim.channels import Channel
+from attlas.aim.channels import Channel, Deep
+from attlas.aim.deep import LayersFixedPoint
+from attlas.aim.deep import state_evolution as layers_state_evolution
 from attlas.aim.spectrum import mmse
 from attlas.errors import InputError
 from attlas.inputs import real
@@ -52,16 +54,28 @@ class FixedPoint(Solution[float]):
     qhat: float = np.nan
 
 
-def state_evolution(channel: Channel, alpha: float, rho: float, *, steps: int = 100) -> FixedPoint:
+@overload
+def state_evolution(channel: Deep, alpha: float, rho: ArrayLike, *, steps: int = 100) -> LayersFixedPoint: ...
+
+
+@overload
+def state_evolution(channel: Channel, alpha: float, rho: float, *, steps: int = 100) -> FixedPoint: ...
+
+
+def state_evolution(
+    channel: Channel | Deep, alpha: float, rho: Any, *, steps: int = 100
+) -> FixedPoint | LayersFixedPoint:
     """Return the error V of the Bayes-optimal estimate of S from n = alpha d^2 outputs of `channel`.
 
     Parameters
     ----------
-    channel : Channel
+    channel : Channel or Deep
+        For `Deep` a `LayersFixedPoint` is returned: V of both layers in the diagonal approximation, with its Monte Carlo
+        error. It takes some seconds, and minutes near perfect recovery.
     alpha : float
         Samples over d^2, not negative.
     rho : float
-        Width over d, positive.
+        Width over d, positive; for `Deep` also one for each layer.
     steps : int, default 100
         Length of the trace.
 
@@ -70,6 +84,8 @@ def state_evolution(channel: Channel, alpha: float, rho: float, *, steps: int = 
     FixedPoint
         ``residual`` is |V - F(1/(2 alpha G2(V)))|.
     """
+    if isinstance(channel, Deep):
+        return layers_state_evolution(channel, alpha, rho)
     alpha, rho = real(alpha, "alpha", least=0), real(rho, "rho", above=0)
     V = float(_errors(channel, np.array(alpha), np.array(rho)))
     trace = iterate(channel, alpha, rho, steps)
@@ -99,6 +115,7 @@ def fixed_points(channel: Channel, alpha: float, rho: float) -> Array:
     The noise is scanned on 400 values over 24 decades; each change of sign is refined. V = 0 is listed where perfect
     recovery is a fixed point.
     """
+    _one_layer(channel, "fixed_points")
     alpha, rho = real(alpha, "alpha", above=0), real(rho, "rho", above=0)
     found: list[float] = []
     values = _excess(_SCAN, channel, np.full_like(_SCAN, alpha), np.full_like(_SCAN, rho))
@@ -117,6 +134,7 @@ def recovery_threshold(channel: Channel, rho: float) -> float | None:
     number of equations equals the number of parameters of S. For other channels the limit of alpha as V -> 0 is taken
     numerically.
     """
+    _one_layer(channel, "recovery_threshold")
     rho = real(rho, "rho", above=0)
     if channel.count is not None:
         return (2 * rho - rho**2 if rho <= 1 else 1.0) / channel.count
@@ -127,17 +145,18 @@ def recovery_threshold(channel: Channel, rho: float) -> float | None:
 
 def weak_recovery_threshold(channel: Channel) -> float:
     """Return the alpha/rho above which, as rho -> 0, the estimate beats the prior mean: 1/(2 G2) at V = Q = 1."""
+    _one_layer(channel, "weak_recovery_threshold")
     return float(1 / (2 * channel.information(1.0, 1.0)))
 
 
-def bayes_error(channel: Channel, alpha: float, rho: float) -> float:
+def bayes_error(channel: Channel | Deep, alpha: float, rho: float) -> float:
     """Return the error of the posterior mean of the output, E ||y - E[y | data, X]||^2 over the T x T entries."""
-    return channel.bayes_error(state_evolution(channel, alpha, rho, steps=0).value, 1 + rho)
+    return _output_error(channel, alpha, rho, "bayes_error")
 
 
-def plugin_error(channel: Channel, alpha: float, rho: float) -> float:
+def plugin_error(channel: Channel | Deep, alpha: float, rho: float) -> float:
     """Return the error of putting the estimated indices into the output function; never below `bayes_error`."""
-    return channel.plugin_error(state_evolution(channel, alpha, rho, steps=0).value, 1 + rho)
+    return _output_error(channel, alpha, rho, "plugin_error")
 
 
 def curve(channel: Channel, alpha: ArrayLike, rho: ArrayLike = 0.5) -> "xarray.Dataset":
@@ -156,6 +175,7 @@ def curve(channel: Channel, alpha: ArrayLike, rho: ArrayLike = 0.5) -> "xarray.D
     """
     import xarray
 
+    _one_layer(channel, "curve")
     alphas, rhos = (np.atleast_1d(np.asarray(a, dtype=float)) for a in (alpha, rho))
     for name, values in (("alpha", alphas), ("rho", rhos)):
         if (
@@ -177,6 +197,16 @@ def curve(channel: Channel, alpha: ArrayLike, rho: ArrayLike = 0.5) -> "xarray.D
         {"alpha": alphas, "rho": rhos},
         {"channel": repr(channel)},
     )
+
+
+def _output_error(channel: Any, alpha: float, rho: Any, which: str) -> float:
+    V = state_evolution(channel, alpha, rho, steps=0).value
+    return float(getattr(channel, which)(V, 1 + np.asarray(rho)))
+
+
+def _one_layer(channel: Any, what: str) -> None:
+    if isinstance(channel, Deep):
+        raise InputError(f"{what} is for one layer; call state_evolution at each alpha for Deep")
 
 
 def _errors(channel: Channel, alpha: Array, rho: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from attlas.aim.channels.channel import Channel as Channel
 from attlas.aim.channels.custom import Custom as Custom
+from attlas.aim.channels.deep import Deep as Deep
 from attlas.aim.channels.hardmax import Hardmax as Hardmax
 from attlas.aim.channels.linear import Linear as Linear
 from attlas.aim.channels.softmax import Softmax as Softmax

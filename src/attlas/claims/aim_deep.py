@@ -1,0 +1,149 @@
+"""aim.deep: of two attention layers, the last is learned first."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import Field, PositiveFloat, PositiveInt
+
+from attlas import aim
+from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.numerics import fit_line, mean_interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEVEL = 0.99
+STEPS = 30
+LAYERS = ("first", "second")
+
+
+class Point(Settings):
+    """Samples, width of both layers, residual strength and size; `samples` are those behind the theory."""
+
+    alpha: PositiveFloat = 0.2
+    rho: PositiveFloat = 0.5
+    skip: float = Field(1.0, ge=0)
+    d: PositiveInt
+    samples: int = Field(512, ge=64)
+
+
+def measure(point: Point, seed: int) -> Result:
+    """Run message passing on two layers; return both errors over that of the prior mean, beside the diagonal theory."""
+    channel = aim.Deep(skip=point.skip, samples=point.samples)
+    task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
+    found = aim.message_passing(task.X, task.y, channel, point.rho, S=task.S, max_steps=STEPS, throw=False)
+    residue = task.S - found.S_hat
+    theory = _theory(channel, point.alpha, point.rho)
+    return {
+        "errors": found.errors[-1] / found.errors[0],
+        "course": found.errors,
+        "cross": float(np.sum(residue[0] * residue[1])) / point.d,
+        "theory": theory.value,
+        "theory error": theory.error,
+        "correlation": float(theory.qhat[0, 1] / np.sqrt(theory.qhat[0, 0] * theory.qhat[1, 1])),
+    }
+
+
+def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
+    """The first layer's error less the second's, paired over data sets, is above zero at every alpha (99 % together).
+
+    How far message passing is from the diagonal theory is reported, extrapolated in 1/d where there are sizes enough.
+    """
+    groups = {m.point.alpha: [n for n in measurements if n.point.alpha == m.point.alpha] for m in measurements}
+    numbers: dict[str, float] = {}
+    margins, sides = [], []
+    for alpha, mine in groups.items():
+        gaps = [float(m.result["errors"][0] - m.result["errors"][1]) for m in mine]
+        if len(gaps) < 3:
+            return Verdict(Outcome.INCONCLUSIVE, "needs three runs at every alpha", 0.0, "")
+        mean, low, high = mean_interval(gaps, 1 - (1 - LEVEL) / len(groups))
+        error = float(np.std(gaps, ddof=1)) / np.sqrt(len(gaps))
+        numbers |= {
+            f"alpha={alpha:g} first less second": mean,
+            f"alpha={alpha:g} first less second ±": (high - low) / 2,
+        }
+        margins.append((low if low > 0 else max(-high, -abs(low))) / max(error, 1e-300))
+        sides.append(1 if low > 0 else -1 if high < 0 else 0)
+        numbers |= _deviation(alpha, mine)
+    correlation = max(float(m.result["correlation"]) for m in measurements)
+    numbers["correlation that the theory drops"] = correlation
+    worst = max((abs(v) for k, v in numbers.items() if k.endswith("over theory, less 1")), default=np.nan)
+    reason = (
+        f"the first layer's error exceeds the second's by {min(v for k, v in numbers.items() if k.endswith('second')):.3f}"
+        f" of the prior's at the closest alpha; message passing is within {worst:.1%} of the diagonal theory at the largest d"
+        f" (which drops correlations of up to {correlation:.0%})"
+    )
+    outcome = Outcome.REFUTED if min(sides) < 0 else Outcome.SUPPORTED if min(sides) > 0 else Outcome.INCONCLUSIVE
+    return Verdict(outcome, reason, float(min(margins)), "standard errors", numbers)
+
+
+def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
+    """Draw both layers' errors against alpha at the largest size, and their course at the largest alpha."""
+    figure, (left, right) = panels(2)
+    largest, top = max(m.point.d for m in measurements), max(m.point.alpha for m in measurements)
+    for layer, name in enumerate(LAYERS):
+        colour, marker = COLOURS[layer], MARKERS[layer]
+        mine = sorted((m for m in measurements if m.point.d == largest), key=lambda m: m.point.alpha)
+        left.plot([m.point.alpha for m in mine], [m.result["errors"][layer] for m in mine], marker, color=colour, alpha=0.6,
+                  label=f"{name} layer")  # fmt: skip
+        alphas = sorted({m.point.alpha for m in mine})
+        theory = [next(m.result for m in mine if m.point.alpha == a) for a in alphas]
+        values, errors = ([float(t[key][layer]) for t in theory] for key in ("theory", "theory error"))
+        left.errorbar(alphas, values, yerr=errors, **(THEORY | {"color": colour}))
+        for m in mine:
+            if m.point.alpha == top:
+                right.plot(m.result["course"][:, layer], color=colour, alpha=0.5, linewidth=1)
+    left.set(xlabel="alpha", ylabel=f"error (points: message passing, d = {largest})", ylim=(0, None))
+    left.legend(frameon=False, fontsize=9)
+    right.set(xlabel="iteration", ylabel=f"error at alpha = {top:g}", ylim=(0, None))
+    return figure
+
+
+def cost(point: Point) -> Cost:
+    """Expect a millisecond for each score, of the data and of the theory."""
+    n = point.alpha * point.d**2
+    return Cost(STEPS * (n + point.samples / 4) * 7e-4, int(150_000_000 + 200 * n * point.d))
+
+
+def _deviation(alpha: float, mine: Sequence[Measurement[Point]]) -> dict[str, float]:
+    numbers: dict[str, float] = {}
+    sizes = sorted({m.point.d for m in mine})
+    for layer, name in enumerate(LAYERS):
+        ratios = [(m.point.d, float(m.result["errors"][layer] / m.result["theory"][layer])) for m in mine]
+        label = f"alpha={alpha:g} {name} layer"
+        numbers[f"{label}, d={sizes[-1]}, over theory, less 1"] = (
+            float(np.mean([r for d, r in ratios if d == sizes[-1]])) - 1
+        )
+        numbers[f"{label}, relative error of theory"] = float(
+            mine[0].result["theory error"][layer] / mine[0].result["theory"][layer]
+        )
+        if len(sizes) > 1 and len(ratios) > 3:
+            line = fit_line([1 / d for d, _ in ratios], [r for _, r in ratios])
+            low, high = line.intercept_interval(LEVEL)
+            numbers |= {f"{label} at d = infinity": line.intercept, f"{label} at d = infinity ±": (high - low) / 2}
+    return numbers
+
+
+@lru_cache(maxsize=64)
+def _theory(channel: aim.Deep, alpha: float, rho: float) -> aim.LayersFixedPoint:
+    return aim.state_evolution(channel, alpha, rho)
+
+
+CLAIM = Claim(
+    id="aim.deep",
+    version=1,
+    statement="Of two stacked attention layers the last is learned first.",
+    source="boncoraglio2025bayes, deep attention",
+    settings=Point,
+    tiers={
+        "quick": Sweep([Point(d=d) for d in (24, 40)], seeds=6),
+        "full": Sweep([Point(alpha=a, d=d, samples=4096) for a in (0.1, 0.2, 0.3) for d in (60, 100, 140)], seeds=6),
+    },
+    measure=measure,
+    judge=judge,
+    draw=draw,
+    cost=cost,
+)
