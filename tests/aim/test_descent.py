@@ -74,9 +74,9 @@ def test_the_limit_is_that_of_many_starts():
     assert many.averaged == pytest.approx(expected, rel=0.15)
 
 
-def test_starts_do_not_depend_on_how_they_are_grouped(monkeypatch):
+def test_blocks_of_sequences_change_nothing(monkeypatch):
     together = aim.descend(TASK.X, TASK.y, CHANNEL, rank=6, inits=3, max_steps=30, throw=False)
-    monkeypatch.setattr(descent, "_SCRATCH", 1)
+    monkeypatch.setattr(descent, "_CACHE", 1)
     apart = aim.descend(TASK.X, TASK.y, CHANNEL, rank=6, inits=3, max_steps=30, throw=False)
     np.testing.assert_allclose(apart.singles, together.singles, atol=1e-9)
 

@@ -22,6 +22,7 @@ from attlas.aim.message_passing import message_passing as message_passing
 from attlas.aim.model import Task as Task
 from attlas.aim.model import sample as sample
 from attlas.aim.model import teacher as teacher
+from attlas.aim.phase_diagram import phase_diagram as phase_diagram
 from attlas.aim.spectrum import density as density
 from attlas.aim.spectrum import edges as edges
 from attlas.aim.spectrum import mmse as mmse

@@ -15,9 +15,12 @@ from attlas.numerics import Solution, Status, stream
 
 Array = NDArray[np.float64]
 Loss = Literal["logits", "outputs"]
+Optimiser = Literal["momentum", "adam"]
+_Loss = Callable[[Array, slice], tuple[Array, Array]]
 
 MOMENTUM = 0.9
-_SCRATCH = 1 << 25  # numbers in the projections of the starts that are descended together
+ADAM_RATE = 0.03  # of the size of the weights
+_CACHE = 1 << 17  # numbers in a block of projections
 _WINDOW = 50
 
 
@@ -71,13 +74,14 @@ def descend(
     inits: int = 1,
     seed: int = 0,
     loss: Loss = "logits",
+    optimiser: Optimiser = "momentum",
     decay: float = 0.0,
     init_scale: float = 1.0,
     tolerance: float = 1e-6,
     max_steps: int = 3000,
     throw: bool = True,
 ) -> Descent:
-    """Minimise a square loss over W, S = W W^T / sqrt(r d), by full-batch descent with momentum.
+    """Minimise a square loss over W, S = W W^T / sqrt(r d), by full-batch gradient descent.
 
     The objective is sum_mu l_mu + decay d Tr S, with l = (1/4) ||e||^2 over the T x T entries for ``logits``, e the indices
     less those that y gives (less their mean for softmax, whose common shift y does not fix), and
@@ -95,6 +99,8 @@ def descend(
     seed : int
         Of the starts, from a stream of their own.
     loss : {"logits", "outputs"}
+    optimiser : {"momentum", "adam"}
+        Both take the whole batch. Steps that raise the objective by a twentieth are taken back and halved.
     decay : float, default 0
         Weight decay as a multiple of d Tr S beside the sum of losses; (mu/2) ||W||^2 with mu = 2 decay sqrt(d/r).
     init_scale : float, default 1
@@ -107,37 +113,34 @@ def descend(
     """
     X = array(X, "X", ("n", "T", "d"), (None, channel.tokens, None))
     y = channel.check(np.asarray(y))
-    n, T, d = X.shape
+    n, _, d = X.shape
     if len(y) != n:
         raise InputError(f"X has {n} sequences and y has {len(y)}")
     gradient = _loss(channel, y, loss)
+    if optimiser not in ("momentum", "adam"):
+        raise InputError(f"optimiser must be momentum or adam; got {optimiser!r}")
     rank, inits = integer(rank, "rank"), integer(inits, "inits")
     decay, scale = real(decay, "decay", least=0), real(init_scale, "init_scale", above=0)
     W = scale * stream(seed, "start").standard_normal((inits, d, rank))
-    students, losses, traces, statuses = [], [], [], []
-    for group in np.array_split(W, -(-inits // max(1, _SCRATCH // (n * T * rank)))):
-        found, value, trace, status = _descend(X, group, gradient, decay, tolerance, integer(max_steps, "max_steps"))
-        students += [w @ w.T / np.sqrt(rank * d) for w in found]
-        losses += list(value / n)
-        traces.append(trace / n)
-        statuses.append(status)
-    singles, longest = np.array(students), max(traces, key=len)
-    worst = next((s for s in statuses if s is not Status.CONVERGED), Status.CONVERGED)
+    found, losses, trace, status = _descend(
+        X, W, gradient, decay, tolerance, integer(max_steps, "max_steps"), optimiser
+    )
+    singles = found @ found.transpose(0, 2, 1) / np.sqrt(rank * d)
     result = Descent(
-        singles.mean(0), worst, float(np.mean(losses)), len(longest), longest, singles=singles, losses=np.array(losses)
+        singles.mean(0), status, float(losses.mean()) / n, len(trace), trace / n, singles=singles, losses=losses / n
     )
     return result.or_raise("gradient descent") if throw else result
 
 
-def _loss(channel: Channel, y: Array, loss: str) -> Callable[[Array], tuple[Array, Array]]:
-    """Return the function from indices (n, K, T, T) to the losses (K,) and their derivatives by the indices."""
+def _loss(channel: Channel, y: Array, loss: str) -> _Loss:
+    """Return the function from indices (n, K, T, T) of some rows to the losses (K,) and their derivatives by the indices."""
     if loss not in ("logits", "outputs"):
         raise InputError(f"loss must be logits or outputs; got {loss!r}")
     if isinstance(channel, Softmax) and loss == "outputs":
 
-        def outputs(h: Array) -> tuple[Array, Array]:
+        def outputs(h: Array, rows: slice) -> tuple[Array, Array]:
             p = softmax(h, channel.beta)
-            e = p - y[:, None]
+            e = p - y[rows, None]
             D = channel.beta * p * (e - (e * p).sum(-1, keepdims=True))
             return 0.5 * (e * e).sum((0, 2, 3)), (D + D.swapaxes(-1, -2)) / 2
 
@@ -147,8 +150,8 @@ def _loss(channel: Channel, y: Array, loss: str) -> Callable[[Array], tuple[Arra
     target = channel._indices(y) if isinstance(channel, Softmax) else y
     centred = isinstance(channel, Softmax)
 
-    def logits(h: Array) -> tuple[Array, Array]:
-        e = h - target[:, None]
+    def logits(h: Array, rows: slice) -> tuple[Array, Array]:
+        e = h - target[rows, None]
         if centred:
             e -= e.mean((2, 3), keepdims=True)
         return 0.25 * (e * e).sum((0, 2, 3)), 0.5 * e
@@ -157,16 +160,16 @@ def _loss(channel: Channel, y: Array, loss: str) -> Callable[[Array], tuple[Arra
 
 
 def _descend(
-    X: Array, W: Array, loss: Callable[[Array], tuple[Array, Array]], decay: float, tolerance: float, max_steps: int
+    X: Array, W: Array, loss: _Loss, decay: float, tolerance: float, max_steps: int, optimiser: Optimiser
 ) -> tuple[Array, Array, Array, Status]:
-    """Descend all starts of one group together, each with a step size of its own that is halved when it overshoots."""
+    """Descend all starts together, each with a step size of its own that is halved when it overshoots."""
     n, T, d = X.shape
     rank = W.shape[2]
     # the curvature in S is n (T^2 + T)/2 / d; in W it is that times 4 ||W||^2 / (r d)
     curvature = n * (T * T + T) / (2 * d) * 4 * (np.sqrt(d) + np.sqrt(rank)) ** 2 / (rank * d)
-    rate = np.full(len(W), 1.0 / curvature)
-    velocity, best_W = np.zeros_like(W), W.copy()
-    best = np.full(len(W), np.inf)
+    rate = np.full(len(W), 1.0 / curvature if optimiser == "momentum" else ADAM_RATE * float(np.sqrt(np.mean(W * W))))
+    update = _Momentum(W) if optimiser == "momentum" else _Adam(W)
+    best_W, best = W.copy(), np.full(len(W), np.inf)
     history: list[Array] = []
     for _ in range(max_steps):
         value, gradient = _objective(X, W, loss, decay)
@@ -174,13 +177,11 @@ def _descend(
         improved = value < best
         best_W[improved], best[improved] = W[improved], value[improved]
         history.append(best.copy())
-        if worse.any():  # back to the best point, with half the step and no momentum
-            W[worse], velocity[worse] = best_W[worse], 0.0
+        if worse.any():  # back to the best point, with half the step and no memory
+            W[worse], gradient[worse] = best_W[worse], 0.0
             rate[worse] /= 2
-            gradient[worse] = 0.0
-        velocity *= MOMENTUM
-        velocity -= rate[:, None, None] * gradient
-        W += velocity
+            update.forget(worse)
+        W += rate[:, None, None] * update(gradient)
         if len(history) > _WINDOW:
             before = history[-_WINDOW - 1]
             if np.all((best <= 1e-12 * history[0]) | (before - best < tolerance * before)):
@@ -189,19 +190,87 @@ def _descend(
     return best_W, best, np.array(history).mean(1), status
 
 
-def _objective(X: Array, W: Array, loss: Callable[[Array], tuple[Array, Array]], decay: float) -> tuple[Array, Array]:
-    """Return the objective of every start and its gradient by W, with one product forth and one back for all."""
+class _Momentum:
+    """v <- 0.9 v - gradient."""
+
+    def __init__(self, W: Array) -> None:
+        self._velocity = np.zeros_like(W)
+
+    def __call__(self, gradient: Array) -> Array:
+        self._velocity *= MOMENTUM
+        self._velocity -= gradient
+        return self._velocity
+
+    def forget(self, which: NDArray[np.bool_]) -> None:
+        self._velocity[which] = 0.0
+
+
+class _Adam:
+    """Means of the gradient over the root of those of its square, both corrected for their start at zero.
+
+    References
+    ----------
+    kingma2015adam, algorithm 1.
+    """
+
+    def __init__(self, W: Array) -> None:
+        self._mean, self._square, self._steps = np.zeros_like(W), np.zeros_like(W), np.zeros((len(W), 1, 1))
+
+    def __call__(self, gradient: Array) -> Array:
+        self._steps += 1
+        self._mean += 0.1 * (gradient - self._mean)
+        self._square += 0.001 * (gradient * gradient - self._square)
+        mean, square = self._mean / (1 - 0.9**self._steps), self._square / (1 - 0.999**self._steps)
+        return -mean / (np.sqrt(square) + 1e-12)
+
+    def forget(self, which: NDArray[np.bool_]) -> None:
+        self._mean[which] = self._square[which] = self._steps[which] = 0.0
+
+
+def _objective(X: Array, W: Array, loss: _Loss, decay: float) -> tuple[Array, Array]:
+    """Return the objective of every start and its gradient by W, with one product forth and one back for all.
+
+    Sequences are taken in blocks whose projections stay in the cache between the two products.
+    """
     (n, T, d), (count, _, rank) = X.shape, W.shape
-    flat, scale = X.reshape(-1, d), np.sqrt(rank * d)
+    scale = np.sqrt(rank * d)
     stacked = W.transpose(1, 0, 2).reshape(d, count * rank)
-    projected = (flat @ stacked).reshape(n, T, count, rank).transpose(0, 2, 1, 3)
     traces = (W * W).sum((1, 2)) / scale
-    h = projected @ projected.swapaxes(-1, -2) / (scale * np.sqrt(d))
-    h -= (traces / np.sqrt(d))[:, None, None] * np.eye(T)
-    with np.errstate(over="ignore", invalid="ignore"):  # an overshoot is seen in the loss and taken back
-        value, D = loss(h)
-    back = (D @ projected).transpose(0, 2, 1, 3).reshape(n * T, count * rank)
-    gradient = (flat.T @ back).reshape(d, count, rank).transpose(1, 0, 2)
-    inner = np.trace(D, axis1=2, axis2=3).sum(0)
-    gradient = 2 / scale * ((gradient - inner[:, None, None] * W) / np.sqrt(d) + decay * d * W)
-    return value + decay * d * traces, gradient
+    value, inner, gradient = np.zeros(count), np.zeros(count), np.zeros((d, count * rank))
+    size = max(1, _CACHE // (T * count * rank))
+    for start in range(0, n, size):
+        rows = slice(start, min(start + size, n))
+        flat = X[rows].reshape(-1, d)
+        projected = (flat @ stacked).reshape(-1, T, count, rank)
+        h = _gram(projected) / (scale * np.sqrt(d))
+        h -= (traces / np.sqrt(d))[:, None, None] * np.eye(T)
+        with np.errstate(over="ignore", invalid="ignore"):  # an overshoot is seen in the loss and taken back
+            losses, D = loss(h, rows)
+        value += losses
+        inner += np.einsum("nkaa->k", D)
+        gradient += flat.T @ _combine(D, projected).reshape(len(flat), -1)
+    moved = gradient.reshape(d, count, rank).transpose(1, 0, 2)
+    moved = 2 / scale * ((moved - inner[:, None, None] * W) / np.sqrt(d) + decay * d * W)
+    return value + decay * d * traces, moved
+
+
+def _gram(projected: Array) -> Array:
+    """Return p_a . p_b of every sequence and start, (n, K, T, T)."""
+    n, T, count, _ = projected.shape
+    h = np.empty((n, count, T, T))
+    for a in range(T):
+        for b in range(a, T):
+            h[..., a, b] = h[..., b, a] = np.einsum("nkr,nkr->nk", projected[:, a], projected[:, b])
+    return h
+
+
+def _combine(D: Array, projected: Array) -> Array:
+    """Return sum_b D_ab p_b, in the layout of `projected`."""
+    T = projected.shape[1]
+    result, scratch = np.empty_like(projected), np.empty_like(projected[:, 0])
+    for a in range(T):
+        np.multiply(projected[:, 0], D[:, :, a, 0, None], out=result[:, a])
+        for b in range(1, T):
+            np.multiply(projected[:, b], D[:, :, a, b, None], out=scratch)
+            result[:, a] += scratch
+    return result

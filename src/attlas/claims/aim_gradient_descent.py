@@ -87,7 +87,7 @@ def cost(point: Point) -> Cost:
 
 CLAIM = Claim(
     id="aim.gradient-descent",
-    version=1,
+    version=2,
     statement="Gradient descent on a softmax layer, averaged over its initialisations, reaches the Bayes-optimal error.",
     source="boncoraglio2025bayes, gradient descent and averaging",
     settings=Point,

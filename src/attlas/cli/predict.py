@@ -22,6 +22,12 @@ Alpha = Annotated[str, typer.Option("--alpha", help="Samples over d^2, or a rang
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or a list for ranges.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw mse against alpha into FILE.")]
+Diagram = Annotated[
+    Path | None,
+    typer.Option(
+        "--diagram", metavar="FILE", help="Draw mse over alpha and rho, or alpha and tokens, both ranges, into FILE."
+    ),
+]
 
 
 @predict_app.command()
@@ -33,11 +39,12 @@ def softmax(
     as_json: Json = False,
     as_csv: Csv = False,
     plot: Plot = None,
+    diagram: Diagram = None,
 ) -> None:
     """Softmax attention, without noise."""
     from attlas import aim
 
-    _predict(lambda T: aim.Softmax(T, beta), tokens, rho, alpha, as_json, as_csv, plot)
+    _predict(lambda T: aim.Softmax(T, beta), tokens, rho, alpha, as_json, as_csv, plot, diagram)
 
 
 @predict_app.command()
@@ -49,11 +56,12 @@ def linear(
     as_json: Json = False,
     as_csv: Csv = False,
     plot: Plot = None,
+    diagram: Diagram = None,
 ) -> None:
     """The indices themselves, with noise; one token is a quadratic network."""
     from attlas import aim
 
-    _predict(lambda T: aim.Linear(T, noise), tokens, rho, alpha, as_json, as_csv, plot)
+    _predict(lambda T: aim.Linear(T, noise), tokens, rho, alpha, as_json, as_csv, plot, diagram)
 
 
 @predict_app.command()
@@ -64,14 +72,24 @@ def hardmax(
     as_json: Json = False,
     as_csv: Csv = False,
     plot: Plot = None,
+    diagram: Diagram = None,
 ) -> None:
     """Hardmax attention: the largest index of each row."""
     from attlas import aim
 
-    _predict(aim.Hardmax, tokens, rho, alpha, as_json, as_csv, plot)
+    _predict(aim.Hardmax, tokens, rho, alpha, as_json, as_csv, plot, diagram)
 
 
-def _predict(channel: Any, tokens: str, rho: str, alpha: str, as_json: bool, as_csv: bool, plot: Path | None) -> None:
+def _predict(
+    channel: Any,
+    tokens: str,
+    rho: str,
+    alpha: str,
+    as_json: bool,
+    as_csv: bool,
+    plot: Path | None,
+    diagram: Path | None,
+) -> None:
     """Compute every combination and show it."""
     grid = {
         name: parse_values(text, f"--{name}") for name, text in (("tokens", tokens), ("rho", rho), ("alpha", alpha))
@@ -79,6 +97,10 @@ def _predict(channel: Any, tokens: str, rho: str, alpha: str, as_json: bool, as_
     for name, values in grid.items():
         if any(isinstance(value, str) for value in values):
             raise InputError(f"--{name}: give a number or a range START:STOP:COUNT; got {values[0]!r}")
+    if diagram is not None:
+        _draw_diagram(channel, grid, diagram)
+        if plot is None and not as_json and not as_csv:
+            return
     rows = [row for T in grid["tokens"] for row in _rows(channel(T), grid["rho"], grid["alpha"])]
     if plot is not None:
         _draw(rows, plot)
@@ -97,8 +119,6 @@ def _predict(channel: Any, tokens: str, rho: str, alpha: str, as_json: bool, as_
     elif plot is None:
         for row in rows:
             typer.echo("  ".join(f"{key}={row[key]:.6g}" for key in ("tokens", "rho", "alpha", "mse", "error")))
-    if plot is not None:
-        typer.echo(f"drawn to {plot}", err=True)
 
 
 def _rows(channel: Any, rhos: list[float], alphas: list[float]) -> list[dict[str, Any]]:
@@ -136,11 +156,16 @@ def _status(channel: Any, V: float, alpha: float, rho: float) -> str:
     return (Status.CONVERGED if abs(image - V) < 1e-8 else Status.OUT_OF_STEPS).value
 
 
+def _draw_diagram(channel: Any, grid: dict[str, list[Any]], target: Path) -> None:
+    from attlas import aim
+
+    channels = [channel(T) for T in grid["tokens"]]
+    _save(aim.phase_diagram(channels if len(channels) > 1 else channels[0], grid["alpha"], grid["rho"]), target)
+
+
 def _draw(rows: list[dict[str, Any]], target: Path) -> None:
     from attlas.claims.figure import COLOURS, THEORY, panels
 
-    if not target.parent.is_dir():
-        raise InputError(f"{target}: there is no folder {target.parent}")
     figure, (axis,) = panels(1, width=6)
     curves = sorted({(row["tokens"], row["rho"]) for row in rows})
     for i, (T, rho) in enumerate(curves):
@@ -151,7 +176,14 @@ def _draw(rows: list[dict[str, Any]], target: Path) -> None:
             axis.axvline(mine[0]["threshold"], linestyle=":", **(THEORY | {"color": colour}))
     axis.set(xlabel="samples over d²", ylabel="error of the query-key matrix, V", ylim=(0, None))
     axis.legend(frameon=False, fontsize=9)
+    _save(figure, target)
+
+
+def _save(figure: Any, target: Path) -> None:
+    if not target.parent.is_dir():
+        raise InputError(f"{target}: there is no folder {target.parent}")
     try:
         figure.savefig(target, dpi=150)
     except ValueError as error:
         raise InputError(f"{target}: {error}") from error
+    typer.echo(f"drawn to {target}", err=True)

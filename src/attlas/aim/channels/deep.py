@@ -150,8 +150,8 @@ class Deep:
         """
         V = np.asarray(V, dtype=float)
         log_z, s = np.empty(len(logits)), np.empty((2, len(logits), 2))
-        for start in range(0, len(logits), 256):
-            rows = slice(start, start + 256)
+        for start in range(0, len(logits), 64):
+            rows = slice(start, start + 64)
             problem = _Problem(self, logits[rows], omega[:, rows], V)
             centre = self.beta * (omega[0, rows, 0] - omega[0, rows, 1]) / 2
             reach = np.full(len(centre), _REACH * self.beta * np.sqrt(V[0]))
