@@ -130,3 +130,16 @@ def test_hardmax_has_no_gradient():
     task = aim.sample(aim.Hardmax(2), 10, 0.2, 0.5, 0)
     with pytest.raises(InputError, match="hardmax has no gradient"):
         aim.descend(task.X, task.y, aim.Hardmax(2), rank=3)
+
+
+@pytest.mark.parametrize("loss", ["logits", "outputs"])
+def test_adam_descends_too(loss):
+    """Well above the threshold both optimisers find the teacher; Adam's steps are its own."""
+    task = aim.sample(CHANNEL, 16, 0.5, 0.5, 0)
+    options = {"rank": 8, "seed": 1, "loss": loss, "max_steps": 1500, "throw": False}
+    adam = aim.descend(task.X, task.y, CHANNEL, optimiser="adam", **options)
+    assert 0 < adam.errors(task.S).single < 1e-3
+    other = aim.descend(task.X, task.y, CHANNEL, **options)
+    assert not np.allclose(adam.value, other.value, atol=1e-14)
+    with pytest.raises(InputError, match="optimiser must be momentum or adam"):
+        aim.descend(task.X, task.y, CHANNEL, rank=8, optimiser="sgd")

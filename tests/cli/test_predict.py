@@ -71,3 +71,14 @@ def test_status_is_read_off_the_equation():
 
     assert _status(aim.Softmax(2), 0.3921960173, 0.1, 0.5) == "converged"
     assert _status(aim.Softmax(2), 0.3922, 0.1, 0.5) == "out of steps"
+
+
+def test_phase_diagrams(attlas, tmp_path):
+    over_width = attlas("predict", "softmax", "--alpha", "0.01:0.3:20", "--rho", "0.1:2:20", "--diagram", "widths.png")
+    assert over_width.stdout == ""
+    assert "drawn to widths.png" in over_width.stderr
+    attlas("predict", "softmax", "--alpha", "0.01:0.3:20", "--tokens", "2,3,5", "--diagram", "lengths.png")
+    assert {path.name for path in tmp_path.iterdir()} == {"widths.png", "lengths.png"}
+    refused = attlas("predict", "softmax", "--diagram", "point.png")
+    assert refused.returncode == 2
+    assert "alpha must be an increasing list" in refused.stderr

@@ -44,12 +44,14 @@ def parse_grid(settings: list[str]) -> dict[str, list[Any]]:
         name, equals, values = text.partition("=")
         if not equals or not name.isidentifier() or not values:
             raise InputError(f"--set {text!r}: write NAME=VALUE, NAME=V1,V2,... or NAME=START:STOP:COUNT")
-        grid[name] = [value for part in values.split(",") for value in parse_values(part, f"--set {text}")]
+        grid[name] = parse_values(values, f"--set {text}")
     return grid
 
 
 def parse_values(text: str, where: str) -> list[Any]:
-    """Return the values of "3", "0.5", "relu" or of an even range "0.01:0.25:64" (both ends included)."""
+    """Return the values of "3", "0.5", "relu", of a list "2,3,6" or of an even range "0.01:0.25:64" (both ends included)."""
+    if "," in text:
+        return [value for part in text.split(",") for value in parse_values(part, where)]
     if ":" not in text:
         return [_number(text)]
     parts = [_number(part) for part in text.split(":")]
