@@ -35,7 +35,9 @@ BLOCK = 1 << 23
 Array = NDArray[Any]
 
 
-def random_feature_attention(X: ArrayLike, heads: ArrayLike, activation: str = "relu") -> Array:
+def random_feature_attention(
+    X: ArrayLike, heads: ArrayLike, activation: str = "relu", present: ArrayLike | None = None
+) -> Array:
     """Return the features of random-feature attention, one block of d + 1 numbers per frozen head.
 
     With xt = [x; 1], the query token x_0 and the keys x_1..x_N,
@@ -52,6 +54,8 @@ def random_feature_attention(X: ArrayLike, heads: ArrayLike, activation: str = "
     heads : array of shape (M, d + 1, d + 1)
         The frozen W_m.
     activation : {"relu", "exp", "softmax"}
+    present : boolean array of shape (n, N), optional
+        Which keys count, for sequences of different length; all, if not given. What the others hold does not matter.
 
     Returns
     -------
@@ -70,15 +74,35 @@ def random_feature_attention(X: ArrayLike, heads: ArrayLike, activation: str = "
     if not isinstance(activation, str) or activation not in _ACTIVATIONS:
         raise InputError(f"activation must be one of {', '.join(_ACTIVATIONS)}; got {activation!r}")
     n, M, N = len(X), len(W), X.shape[1] - 1
+    mask = None if present is None else _mask(present, (n, N))
     columns = np.ascontiguousarray(W.transpose(1, 2, 0).reshape(D, D * M))
     features = np.empty((n, D, M), dtype=X.dtype)
     for rows in _blocks(n, (2 * D + N) * M):
         Xt = with_one(X[rows])
-        keys = Xt[:, 1:]
+        keys, share = Xt[:, 1:], Xt.dtype.type(1 / N)
         projected = (Xt[:, 0] @ columns).reshape(-1, D, M)  # xt_0^T W_m, for every head at once
-        weights = _ACTIVATIONS[activation](keys @ projected)  # (rows, N, M)
-        np.matmul(keys.transpose(0, 2, 1) / N, weights, out=features[rows])
+        if mask is not None:
+            keys = keys * mask[rows][:, :, None]
+            share = (1 / mask[rows].sum(1)).astype(Xt.dtype)[:, None, None]
+        scores = keys @ projected  # (rows, N, M)
+        if mask is not None and activation == "softmax":
+            scores[~mask[rows]] = -np.inf
+            weights = _ACTIVATIONS[activation](scores) * (1 / (share * N))
+        else:
+            weights = _ACTIVATIONS[activation](scores)
+        np.matmul(keys.transpose(0, 2, 1) * share, weights, out=features[rows])
     return features.transpose(0, 2, 1)
+
+
+def _mask(present: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    mask = np.asarray(present)
+    if mask.dtype != bool or mask.shape != shape:
+        raise InputError(
+            f"present must be a boolean array of shape (n, keys) = {shape}; got {mask.dtype} of {mask.shape}"
+        )
+    if not mask.any(1).all():
+        raise InputError(f"present leaves no key in sequence {int(np.flatnonzero(~mask.any(1))[0])}")
+    return mask
 
 
 def random_feature_mlp(X: ArrayLike, neurons: ArrayLike) -> Array:

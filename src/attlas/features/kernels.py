@@ -1,0 +1,235 @@
+"""Kernels of infinitely many heads: what random-feature attention and the random-feature MLP become as M grows.
+
+With t_ij = <xt_i, xt'_j>, c = <xt_0, xt'_0> and W = W_0 + N(0, 1/4), the scores s_i = xt_0^T W xt_i of two sequences are
+jointly normal with means a_i = xt_0^T W_0 xt_i, variances |xt_0|^2 |xt_i|^2/4 and covariances c t_ij/4, and
+
+    K(X, X') = (1/(N N')) sum_ij E[act(s_i) act(s'_j)] t_ij.
+
+References
+----------
+fu2023random; cho2009kernel for the arc-cosine kernel of relu; the biased ones are derived in `docs/features.md`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from attlas.errors import InputError
+from attlas.features.kappa import SERIES, TERMS, arc_cosine, biased_relu, hermite_coefficients, same_relu
+from attlas.features.sequences import bias_matrix, sequences
+from attlas.layers import with_one
+
+Array = NDArray[np.float64]
+
+KERNEL_ACTIVATIONS = ("relu", "exp")
+_BLOCK = 96  # sequences on each side of a block of key pairs
+
+
+def attention_kernel(
+    X: ArrayLike, X2: ArrayLike | None = None, *, bias: float | ArrayLike = 0.0, activation: str = "relu"
+) -> Array:
+    """Return the kernel of random-feature attention with infinitely many heads.
+
+    Parameters
+    ----------
+    X : array of shape (n, 1 + keys, d)
+        Token 0 is the query. Rows of NaN pad missing keys.
+    X2 : array of shape (n2, 1 + keys2, d), optional
+        X itself if not given; only half of the kernel is then computed.
+    bias : float or array of shape (d, d) or (d + 1, d + 1), default 0
+        W_0: a strength b for b [[I, 0], [0, 0]], or the matrix itself.
+    activation : {"relu", "exp"}
+        Softmax has no closed form, because its normaliser couples the keys.
+
+    Returns
+    -------
+    array of shape (n, n2)
+        Positive semidefinite to rounding, and exact to 1e-11 of its diagonal: arc-cosine functions without bias; with bias a
+        Hermite series for small correlations and a quadrature for large ones.
+    """
+    if activation not in KERNEL_ACTIVATIONS:
+        hint = "; softmax has features only, its normaliser couples the keys" if activation == "softmax" else ""
+        raise InputError(
+            f"activation of a kernel must be one of {', '.join(KERNEL_ACTIVATIONS)}; got {activation!r}{hint}"
+        )
+    first = _Scores.of(sequences(X, "X"), bias)
+    second = first if X2 is None else _Scores.of(sequences(X2, "X2", d=first.queries.shape[1] - 1), bias)
+    K = np.zeros((len(first.counts), len(second.counts)))
+    for rows in _blocks(len(K)):
+        for columns in _blocks(K.shape[1]):
+            if X2 is None and columns.start > rows.start:
+                break
+            t, c = first.gram(second, rows, columns)
+            block, laws = K[rows, columns], (first.deviation[rows], second.deviation[columns])
+            if activation == "exp":
+                _add_exp(t, c, first.exponential[rows], second.exponential[columns], block)
+            elif not np.any(first.mean) and not np.any(second.mean):
+                _add_relu(t, c, *laws, block)
+            else:
+                means, series = (first.mean[rows], second.mean[columns]), (first.series[rows], second.series[columns])
+                _add_biased_relu(t, c, *laws, *means, *series, block)
+    K /= first.counts[:, None] * second.counts
+    if X2 is None:
+        upper = np.triu_indices(len(K), 1)
+        K[upper] = K.T[upper]
+    return K
+
+
+def mlp_kernel(X: ArrayLike, X2: ArrayLike | None = None) -> Array:
+    """Return the kernel of the random-feature MLP with infinitely many neurons, on the same tokens, in order.
+
+    K = sigma sigma' kappa(rho), sigma sigma' rho = (1 + sum_i <x_i, x'_i>)/(N + 2) over all N + 1 tokens.
+
+    Parameters
+    ----------
+    X, X2 : arrays of shape (n, tokens, d)
+        No token may be missing: a network on concatenated tokens has no way to leave one out.
+    """
+    first = sequences(X, "X")
+    second = first if X2 is None else sequences(X2, "X2", d=first.shape[2])
+    if first.shape[1] != second.shape[1]:
+        raise InputError(f"X has {first.shape[1]} tokens and X2 has {second.shape[1]}; an MLP needs the same number")
+    if np.isnan(first).any() or np.isnan(second).any():
+        raise InputError("X has missing tokens (NaN); the MLP kernel needs all of them")
+    flat, other = (np.ascontiguousarray(part.reshape(len(part), -1)) for part in (first, second))
+    scale = first.shape[1] + 1
+    covariance = (1 + flat @ other.T) / scale
+    sizes = [np.sqrt((1 + (part * part).sum(1)) / scale) for part in (flat, other)]
+    size = sizes[0][:, None] * sizes[1]
+    rho = covariance / size
+    if X2 is None:
+        np.fill_diagonal(rho, 1.0)
+    return np.asarray(size * _arc_cosines(rho))
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """What a set of sequences contributes: queries and keys with their one, and the law of the scores.
+
+    Missing keys are zero vectors; their deviation is 1, which divides safely. `mean` is in units of `deviation`.
+    """
+
+    queries: Array
+    keys: Array
+    counts: Array
+    mean: Array
+    deviation: Array
+
+    @classmethod
+    def of(cls, X: Array, bias: float | ArrayLike) -> "_Scores":
+        present = ~np.isnan(X[:, 1:, 0])
+        Xt = with_one(np.nan_to_num(X))
+        queries, keys = np.ascontiguousarray(Xt[:, 0]), np.ascontiguousarray(Xt[:, 1:] * present[:, :, None])
+        deviation = 0.5 * np.sqrt((queries**2).sum(1))[:, None] * np.sqrt((keys**2).sum(2))
+        deviation[~present] = 1.0
+        mean = np.einsum("nd,nkd->nk", queries @ bias_matrix(bias, X.shape[2]), keys) / deviation
+        return cls(queries, keys, present.sum(1).astype(float), mean, deviation)
+
+    @cached_property
+    def series(self) -> Array:
+        """Hermite coefficients of the means, (n, terms, keys)."""
+        series = np.empty((len(self.mean), TERMS, self.mean.shape[1]))
+        hermite_coefficients(self.mean, series)
+        return series
+
+    @cached_property
+    def exponential(self) -> Array:
+        """E[exp(s)]."""
+        return np.asarray(np.exp(self.mean * self.deviation + 0.5 * self.deviation**2))
+
+    def gram(self, other: "_Scores", rows: slice, columns: slice) -> tuple[Array, Array]:
+        """Return t of all key pairs, (rows, N, columns, N'), and c of all query pairs."""
+        left, right = self.keys[rows], other.keys[columns]
+        D = left.shape[2]
+        t = left.reshape(-1, D) @ right.reshape(-1, D).T
+        return t.reshape(*left.shape[:2], *right.shape[:2]), self.queries[rows] @ other.queries[columns].T
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK)]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _add_relu(t: Any, c: Any, first: Any, second: Any, K: Any) -> None:
+    """Fill K with sum_ij E[relu relu'] t_ij for a block. A missing key has t = 0 and deviation 1."""
+    rows, N, columns, N2 = t.shape
+    for p in range(rows):
+        for q in range(columns):
+            total = 0.0
+            quarter = 0.25 * c[p, q]
+            for i in range(N):
+                part = 0.0
+                scale = quarter / first[p, i]
+                for j in range(N2):
+                    part += second[q, j] * arc_cosine(scale * t[p, i, q, j] / second[q, j]) * t[p, i, q, j]
+                total += part * first[p, i]
+            K[p, q] = total
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _add_exp(t: Any, c: Any, first: Any, second: Any, K: Any) -> None:
+    """The same for exp; `first` and `second` are exp(mean + variance/2)."""
+    rows, N, columns, N2 = t.shape
+    for p in range(rows):
+        for q in range(columns):
+            total = 0.0
+            quarter = 0.25 * c[p, q]
+            for i in range(N):
+                part = 0.0
+                for j in range(N2):
+                    part += second[q, j] * np.exp(quarter * t[p, i, q, j]) * t[p, i, q, j]
+                total += part * first[p, i]
+            K[p, q] = total
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _add_biased_relu(
+    t: Any, c: Any, first: Any, second: Any, mean: Any, mean2: Any, series: Any, series2: Any, K: Any
+) -> None:
+    """The same for relu with bias; means are in units of the deviations, series are (rows, terms, keys)."""
+    rows, N, columns, N2 = t.shape
+    rho, power, value = np.empty(N2), np.empty(N2), np.empty(N2)
+    for p in range(rows):
+        for q in range(columns):
+            total = 0.0
+            for i in range(N):
+                scale = 0.25 * c[p, q] / first[p, i]
+                largest = 0.0
+                for j in range(N2):
+                    rho[j] = scale * t[p, i, q, j] / second[q, j]
+                    power[j] = 1.0
+                    value[j] = 0.0
+                    largest = max(largest, abs(rho[j]))
+                reach = 1.0
+                for k in range(TERMS):
+                    weight = series[p, k, i]
+                    for j in range(N2):
+                        value[j] += weight * series2[q, k, j] * power[j]
+                        power[j] *= rho[j]
+                    reach *= largest
+                    if reach < 1e-14:
+                        break
+                if largest > SERIES:  # the series is too short for these
+                    for j in range(N2):
+                        if rho[j] > 1 - 1e-13 and mean[p, i] == mean2[q, j]:
+                            value[j] = same_relu(mean[p, i])
+                        elif abs(rho[j]) > SERIES:
+                            value[j] = biased_relu(mean[p, i], mean2[q, j], rho[j])
+                part = 0.0
+                for j in range(N2):
+                    part += value[j] * second[q, j] * t[p, i, q, j]
+                total += part * first[p, i]
+            K[p, q] = total
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _arc_cosines(rho: Any) -> Any:
+    out = np.empty_like(rho)
+    for i in range(rho.shape[0]):
+        for j in range(rho.shape[1]):
+            out[i, j] = arc_cosine(rho[i, j])
+    return out
