@@ -3,15 +3,40 @@
 What can such a layer learn, from how many samples, and what does a biased query-key matrix buy? (fu2023random)
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from attlas.features import targets as targets
 from attlas.features.complexity import Complexity as Complexity
 from attlas.features.complexity import complexity as complexity
-from attlas.features.estimators import RandomAttentionFeatures as RandomAttentionFeatures
-from attlas.features.estimators import RandomAttentionRegressor as RandomAttentionRegressor
-from attlas.features.estimators import RandomMLPFeatures as RandomMLPFeatures
-from attlas.features.estimators import learning_curve as learning_curve
 from attlas.features.heads import attention_heads as attention_heads
 from attlas.features.heads import mlp_neurons as mlp_neurons
-from attlas.features.kernels import attention_kernel as attention_kernel
-from attlas.features.kernels import mlp_kernel as mlp_kernel
 from attlas.features.ridge import Curve as Curve
+
+if TYPE_CHECKING:
+    from attlas.features.estimators import RandomAttentionFeatures as RandomAttentionFeatures
+    from attlas.features.estimators import RandomAttentionRegressor as RandomAttentionRegressor
+    from attlas.features.estimators import RandomMLPFeatures as RandomMLPFeatures
+    from attlas.features.estimators import learning_curve as learning_curve
+    from attlas.features.kernels import attention_kernel as attention_kernel
+    from attlas.features.kernels import mlp_kernel as mlp_kernel
+
+# these bring scikit-learn and numba, seconds that a command line should not wait for
+_LATER = {
+    "RandomAttentionFeatures": "estimators",
+    "RandomAttentionRegressor": "estimators",
+    "RandomMLPFeatures": "estimators",
+    "learning_curve": "estimators",
+    "attention_kernel": "kernels",
+    "mlp_kernel": "kernels",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(f"attlas.features.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'attlas.features' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LATER])
