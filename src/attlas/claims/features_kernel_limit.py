@@ -1,0 +1,142 @@
+"""features.kernel-limit: finitely many heads approach the infinite-head kernel as M^-1/2, without bias."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from pydantic import Field, PositiveInt
+
+from attlas import features, layers, tokens
+from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.numerics import fit_line, mean_interval, stream
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEVEL = 0.99
+SHARP = 0.1  # a slope known to less than this decides nothing
+POINTS = 24
+
+
+class Point(Settings):
+    """Heads, their activation and bias, and the tokens."""
+
+    heads: int = Field(ge=2)
+    activation: Literal["relu", "exp"] = "relu"
+    bias: float = 0.0
+    d: PositiveInt = 16
+    keys: PositiveInt = 16
+
+
+def measure(point: Point, seed: int) -> Result:
+    """Compare Phi Phi^T with K on fresh points: the relative Frobenius error, and the mean of (Phi Phi^T - K)/K."""
+    X = tokens.sphere(POINTS, point.keys + 1, point.d, stream(seed, "points"))
+    heads = features.attention_heads(point.heads, point.d, stream(seed, "heads"), point.bias)
+    Phi = layers.random_feature_attention(X, heads, point.activation).reshape(POINTS, -1) / np.sqrt(point.heads)
+    K = features.attention_kernel(X, bias=point.bias, activation=point.activation)
+    difference = Phi @ Phi.T - K
+    return {
+        "error": float(np.linalg.norm(difference) / np.linalg.norm(K)),
+        "signed": float(np.mean(difference) / np.mean(K)),
+    }
+
+
+def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
+    """The slope of log error on log M contains -1/2, and the mean signed error is zero within its error (99 % together)."""
+    groups = {_label(m.point): [n for n in measurements if _label(n.point) == _label(m.point)] for m in measurements}
+    level = 1 - (1 - LEVEL) / (2 * len(groups))
+    numbers: dict[str, float] = {}
+    margins, blurred = [], False
+    for label, mine in groups.items():
+        if len({m.point.heads for m in mine}) < 2 or len(mine) < 6:
+            return Verdict(Outcome.INCONCLUSIVE, "needs two numbers of heads and six runs", 0.0, "")
+        line = fit_line([np.log(m.point.heads) for m in mine], [np.log(m.result["error"]) for m in mine])
+        low, high = line.slope_interval(level)
+        # errors of different M have different sizes; in units of M^-1/2 they are alike
+        signed = [m.result["signed"] * np.sqrt(m.point.heads) for m in mine]
+        mean, signed_low, signed_high = mean_interval(signed, level)
+        error = float(np.std(signed, ddof=1)) / np.sqrt(len(signed))
+        numbers |= {
+            f"{label} slope": line.slope,
+            f"{label} slope ±": (high - low) / 2,
+            f"{label} mean error x sqrt(M)": mean,
+            f"{label} mean error ±": (signed_high - signed_low) / 2,
+        }
+        margins.append(((high - low) / 2 - abs(line.slope + 0.5)) / line.slope_error)
+        margins.append(((signed_high - signed_low) / 2 - abs(mean)) / error)
+        blurred = blurred or (high - low) / 2 > SHARP
+    slopes = [value for key, value in numbers.items() if key.endswith("slope")]
+    reason = (
+        f"slopes {min(slopes):.3f} to {max(slopes):.3f} in {len(groups)} settings, the widest interval ±"
+        f"{max(v for k, v in numbers.items() if k.endswith('slope ±')):.3f}; mean errors are zero within theirs"
+    )
+    if min(margins) < 0:
+        reason = reason.replace("mean errors are zero within theirs", "a slope is not -1/2 or a mean error not zero")
+        return Verdict(Outcome.REFUTED, reason, float(min(margins)), "standard errors", numbers)
+    outcome = Outcome.INCONCLUSIVE if blurred else Outcome.SUPPORTED
+    return Verdict(outcome, reason, float(min(margins)), "standard errors", numbers)
+
+
+def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
+    """Draw the error against M, beside M^-1/2."""
+    figure, (axis,) = panels(1, width=6)
+    labels = list(dict.fromkeys(_label(m.point) for m in measurements))
+    for i, label in enumerate(labels):
+        mine = [m for m in measurements if _label(m.point) == label]
+        style: dict[str, Any] = {"color": COLOURS[i % len(COLOURS)], "alpha": 0.5, "markersize": 4}
+        axis.plot(
+            [m.point.heads for m in mine],
+            [m.result["error"] for m in mine],
+            MARKERS[i % len(MARKERS)],
+            label=label,
+            **style,
+        )
+    heads = np.array(sorted({m.point.heads for m in measurements}))
+    middle = np.exp(np.mean([np.log(m.result["error"] * np.sqrt(m.point.heads)) for m in measurements]))
+    axis.plot(heads, middle / np.sqrt(heads), **THEORY, label="M^-1/2")
+    axis.set(xlabel="heads M", ylabel="relative error of the kernel", xscale="log", yscale="log")
+    axis.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def cost(point: Point) -> Cost:
+    """Expect the drawing of the heads, and the features."""
+    numbers = point.heads * (point.d + 1) ** 2
+    return Cost(0.05 + 3e-8 * numbers + 1e-9 * POINTS * numbers, int(150_000_000 + 24 * numbers))
+
+
+def _label(point: Point) -> str:
+    return f"{point.activation} bias {point.bias:g}"
+
+
+CLAIM = Claim(
+    id="features.kernel-limit",
+    version=1,
+    statement="M random heads approach the infinite-head kernel at rate M^-1/2, without bias.",
+    source="fu2023random, the random-feature approximation; rahimi2007random for the rate",
+    settings=Point,
+    tiers={
+        "quick": Sweep(
+            [
+                Point(heads=M, activation=act, bias=b)
+                for M in (250, 1000, 4000)
+                for act, b in (("relu", 0.0), ("relu", 1.0), ("exp", 0.0))
+            ],
+            seeds=40,
+        ),
+        "full": Sweep(
+            [
+                Point(heads=M, activation=act, bias=b)
+                for M in (250, 1000, 4000, 16000, 64000)
+                for act in ("relu", "exp")
+                for b in (0.0, 1.0)
+            ],
+            seeds=16,
+        ),
+    },
+    measure=measure,
+    judge=judge,
+    draw=draw,
+    cost=cost,
+)

@@ -1,0 +1,61 @@
+"""How many samples a learner needs: where a learning curve falls through a level, and how that grows with the dimension."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from attlas.errors import InputError
+from attlas.inputs import array, real
+from attlas.numerics import Line, fit_line
+
+
+def sample_cost(sizes: ArrayLike, errors: ArrayLike, level: float = 0.5) -> float:
+    """Return the first n at which the relative error is down to `level`, interpolated in logarithms (n50 at level 1/2).
+
+    Parameters
+    ----------
+    sizes : array of shape (k,)
+        Increasing.
+    errors : array of shape (k,)
+        Test errors over the variance of the target, positive.
+
+    Returns
+    -------
+    float
+        0 if the first error is already below the level, infinity if none is: both are censored, not measured.
+    """
+    n, e = array(sizes, "sizes", ("k",)), array(errors, "errors", ("k",))
+    level = real(level, "level", above=0)
+    if len(n) != len(e) or np.any(np.diff(n) <= 0) or np.any(e <= 0):
+        raise InputError("sizes must increase and errors be positive, as many of one as of the other")
+    below = np.flatnonzero(e <= level)
+    if not len(below):
+        return float(np.inf)
+    k = int(below[0])
+    if k == 0:
+        return 0.0
+    share = np.log(e[k - 1] / level) / np.log(e[k - 1] / e[k])
+    return float(n[k - 1] * (n[k] / n[k - 1]) ** share)
+
+
+class Exponent(NamedTuple):
+    """The power of d with which a sample cost grows: the fitted line in logarithms, and how many points were censored."""
+
+    line: Line
+    censored: int
+
+
+def exponent(d: ArrayLike, costs: ArrayLike) -> Exponent:
+    """Fit log cost = a + b log d over the points that were measured; the line's slope is b.
+
+    Raises
+    ------
+    InputError
+        If fewer than three points, or two dimensions, are left.
+    """
+    dimensions, found = np.asarray(d, dtype=float), np.asarray(costs, dtype=float)
+    kept = np.isfinite(found) & (found > 0)
+    if kept.sum() < 3 or len(np.unique(dimensions[kept])) < 2:
+        raise InputError(f"an exponent needs three measured costs at two dimensions; {int(kept.sum())} are left")
+    return Exponent(fit_line(np.log(dimensions[kept]), np.log(found[kept])), int((~kept).sum()))
