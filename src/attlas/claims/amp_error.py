@@ -29,6 +29,6 @@ def amp_error(channel: aim.Channel, d: int, alpha: float, rho: float, seed: int,
 def amp_cost(channel: aim.Channel, d: int, alpha: float, steps: int = 60) -> Cost:
     """Expect `steps` iterations of two products, one eigendecomposition and the scores."""
     n, T = alpha * d**2, channel.tokens
-    iteration = 6e-11 * n * T * d**2 + 1.2e-9 * d**3 + 3e-5 * d + 2e-3
+    iteration = 6e-11 * n * T * d**2 + 1.2e-9 * d**3 + 1.5e-5 * d + 1e-3
     iteration += (4e-6 if isinstance(channel, aim.Hardmax) else 2e-7) * n
     return Cost(steps * iteration, int(80_000_000 + 32 * n * T * d))
