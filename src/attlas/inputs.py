@@ -65,3 +65,23 @@ def real(value: object, name: str, *, above: float = -np.inf, least: float = -np
         bound = f" greater than {above:g}" if above > -np.inf else f" of at least {least:g}" if least > -np.inf else ""
         raise InputError(f"{name} must be a finite number{bound}; got {value!r}")
     return float(value)
+
+
+def numbers(value: ArrayLike, name: str, *, above: float = -np.inf, least: float = -np.inf) -> NDArray[np.float64]:
+    """Return `value`, of any shape, as finite floats greater than `above` and at least `least`, or raise `InputError`."""
+    try:
+        result = np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"{name} must be numbers; got rows of unequal length") from error
+    if result.dtype.kind not in "fiu":
+        raise InputError(f"{name} must be real numbers; got {value!r}")
+    result = result.astype(np.float64)
+    if not result.size:
+        raise InputError(f"{name} is empty")
+    good = np.isfinite(result) & (result > above) & (result >= least)
+    if not good.all():
+        bound = (
+            f" and greater than {above:g}" if above > -np.inf else f" and at least {least:g}" if least > -np.inf else ""
+        )
+        raise InputError(f"{name} must be finite{bound}; got {result[~good].flat[0]:g}")
+    return result

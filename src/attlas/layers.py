@@ -250,11 +250,11 @@ def with_one(X: Array) -> Array:
     return np.concatenate([X, np.ones((*X.shape[:-1], 1), dtype=X.dtype)], axis=-1)
 
 
-def symmetric(S: ArrayLike, d: int) -> Array:
+def symmetric(S: ArrayLike, d: int, name: str = "S") -> Array:
     """Return S as a (d, d) array, or raise `InputError` unless it is symmetric to rounding."""
-    S = array(S, "S", ("d", "d"), (d, d))
+    S = array(S, name, ("d", "d"), (d, d))
     if np.abs(S - S.T).max() > 1e3 * np.finfo(S.dtype).eps * np.abs(S).max():
-        raise InputError("S must be symmetric; (S + S.T) / 2 is its symmetric part")
+        raise InputError(f"{name} must be symmetric; ({name} + {name}.T) / 2 is its symmetric part")
     return S
 
 

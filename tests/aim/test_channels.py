@@ -219,3 +219,12 @@ ROWS = softmax(symmetric_normal(3, 2, np.random.default_rng(0)))
 def test_bad_input_is_one_sentence(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("beta", [5.0, 50.0])
+def test_plugin_error_of_steep_softmax(beta):
+    """Against Monte Carlo, four standard errors: the output at omega is as steep as beta."""
+    channel, V = aim.Softmax(2, beta), 0.392
+    omega, h, y = draw(channel, V, 1.5, 200_000, seed=7)
+    samples = ((y - softmax(omega, beta)) ** 2).sum((1, 2))
+    assert abs(samples.mean() - channel.plugin_error(V, 1.5)) < 4 * samples.std() / np.sqrt(len(h))

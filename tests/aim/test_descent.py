@@ -128,7 +128,7 @@ def test_bad_input(options, message):
 
 def test_hardmax_has_no_gradient():
     task = aim.sample(aim.Hardmax(2), 10, 0.2, 0.5, 0)
-    with pytest.raises(InputError, match="hardmax has no gradient"):
+    with pytest.raises(InputError, match="for linear and softmax channels; got Hardmax"):
         aim.descend(task.X, task.y, aim.Hardmax(2), rank=3)
 
 

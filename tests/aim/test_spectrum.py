@@ -161,5 +161,5 @@ def goe(d, seed):
 
 @pytest.mark.parametrize(("delta", "rho"), [(0, 1), (-1, 1), (1, 0), (np.nan, 1), (1, np.inf)])
 def test_bad(delta, rho):
-    with pytest.raises(InputError, match="must be positive and finite"):
+    with pytest.raises(InputError, match="must be finite and greater than 0"):
         aim.mmse(delta, rho)

@@ -187,11 +187,69 @@ def test_custom_channel_gives_the_theory_of_the_linear_one():
         (lambda: aim.state_evolution(aim.Softmax(2), -0.1, 0.5), "alpha must be a finite number of at least 0"),
         (lambda: aim.state_evolution(aim.Softmax(2), 0.1, 0.0), "rho must be a finite number greater than 0"),
         (lambda: aim.state_evolution(aim.Softmax(2), np.nan, 0.5), "alpha must be"),
-        (lambda: aim.curve(aim.Softmax(2), [0.1, -1], 0.5), "alpha must be a list of non-negative"),
-        (lambda: aim.curve(aim.Softmax(2), 0.1, [0.5, 0]), "rho must be a list of positive"),
+        (lambda: aim.curve(aim.Softmax(2), [0.1, -1], 0.5), "alpha must be finite and at least 0"),
+        (lambda: aim.curve(aim.Softmax(2), 0.1, [0.5, 0]), "rho must be finite and greater than 0"),
         (lambda: aim.recovery_threshold(aim.Softmax(2), -1.0), "rho must be"),
     ],
 )
 def test_bad_input(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_fixed_points_are_not_rounding():
+    """At the threshold F/Delta is flat to rounding; far from it roots lie outside the scan."""
+    assert aim.fixed_points(aim.Softmax(2), 0.1875, 0.5).tolist() == [0]
+    assert aim.fixed_points(aim.Softmax(2), 1e-300, 0.5).tolist() == [1, 0]
+    assert len(aim.fixed_points(aim.Hardmax(2), 1e7, 0.5)) == 1
+
+
+def test_large_and_tiny_alpha():
+    """Hardmax never recovers: V = (slope sqrt(Q)/(2.8826 alpha))^2; noise leaves an error; no samples leave the prior."""
+    found = aim.state_evolution(aim.Hardmax(2), 1e6, 0.5)
+    assert found.value == pytest.approx((0.75 * np.sqrt(1.5) / (2 * 1.4413 * 1e6)) ** 2, rel=1e-4)
+    noisy = aim.state_evolution(aim.Linear(1, 1e-14), 1.0, 0.5).value
+    assert 0 < noisy < 1e-13
+    for channel, alpha in ((aim.Softmax(2), 1e-13), (aim.Linear(1, 1e300), 0.1)):
+        assert aim.state_evolution(channel, alpha, 0.5).value == pytest.approx(1, abs=1e-9)
+
+
+def test_noise_leaves_no_threshold():
+    assert [aim.recovery_threshold(aim.Linear(1, noise), 0.5) for noise in (1e-12, 1e-3, 1.0)] == [None] * 3
+    assert aim.recovery_threshold(aim.Custom(lambda h: h, 1, 1e-12, samples=100), 0.5) is None
+
+
+def test_monte_carlo_channels_report_their_error():
+    """The identity with noise is the linear channel: within the error that is reported, which is not zero."""
+    own = aim.state_evolution(aim.Custom(lambda h: h, 1, 0.25, samples=2000), 0.4, 0.5, steps=2)
+    exact = aim.state_evolution(aim.Linear(1, 0.25), 0.4, 0.5)
+    assert 0 < abs(own.value - exact.value) < own.error < 0.05
+    assert exact.error == 0
+    assert aim.state_evolution(aim.Hardmax(3), 0.1, 0.5, steps=2).error > 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: aim.state_evolution(3, 0.1, 0.5), "channel must be a channel"),
+        (lambda: aim.state_evolution(aim.Softmax(2), 0.1, 0.5, steps=-3), "steps must be"),
+        (lambda: aim.curve(aim.Softmax(2), "a"), "alpha must be real numbers"),
+        (lambda: aim.curve(aim.Softmax(2), [True]), "alpha must be real numbers"),
+        (lambda: aim.curve(aim.Softmax(2), [0.1], [0.5, -1.0]), "rho must be finite and greater than 0; got -1"),
+        (lambda: aim.iterate(aim.Softmax(2), -1.0, 0.5, 3), "alpha must be"),
+        (lambda: aim.mmse(1.0, 1e-9), "rho must be at least 1e-06"),
+        (lambda: aim.mmse([], 0.5), "delta is empty"),
+        (lambda: aim.mmse("a", 0.5), "delta must be real numbers"),
+        (lambda: aim.stieltjes(np.nan, 0.1, 0.5), "x must be finite"),
+        (lambda: aim.shrink([0.1], [0.5], 0.5), "delta must be a number"),
+        (lambda: aim.denoise(np.triu(np.ones((3, 3))), 0.1, 0.5), "R must be symmetric"),
+        (lambda: aim.Custom(lambda h: h * np.nan, 1, 0.5), "finite real numbers"),
+        (lambda: aim.Custom(np.log, 1, 0.5), "finite real numbers"),
+        (lambda: aim.Custom(3, 1, 0.5), "must be callable"),
+        (lambda: aim.Linear(1).check(np.empty((0, 1, 1))), "y is empty"),
+        (lambda: aim.Linear(1).check([["a"]]), "y must be real numbers"),
+    ],
+)  # fmt: skip
+def test_more_bad_input_is_one_sentence(call, message):
     with pytest.raises(InputError, match=message):
         call()

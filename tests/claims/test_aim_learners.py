@@ -113,9 +113,22 @@ def test_quadratic_networks():
 
 
 def test_a_wrong_noise_refutes_quadratic_networks(monkeypatch):
-    wrong = dataclasses.replace(aim_quadratic_networks.CLAIM.tiers["quick"])
-    points = [point.model_copy(update={"noise": 0.2501}) for point in wrong.points]
-    assert verdict_of(aim_quadratic_networks.CLAIM, points, seeds=1).outcome is Outcome.REFUTED
+    exact = aim.Linear
+    monkeypatch.setattr(aim, "Linear", lambda tokens, noise: exact(tokens, noise + 1e-4))
+    assert verdict_of(aim_quadratic_networks.CLAIM, seeds=1).outcome is Outcome.REFUTED
+
+
+def test_nothing_is_published_elsewhere_and_a_nan_is_no_agreement():
+    points = [point.model_copy(update={"noise": 1.0}) for point in aim_quadratic_networks.CLAIM.tiers["quick"].points]
+    assert verdict_of(aim_quadratic_networks.CLAIM, points, seeds=1).outcome is Outcome.INCONCLUSIVE
+    published = aim_quadratic_networks.CLAIM.tiers["quick"].points
+    rows = [Measurement(p, 0, {"V": v}) for p, v in zip(published, (0.61748698, np.nan, 0.16969945), strict=True)]
+    assert aim_quadratic_networks.judge(rows).outcome is Outcome.REFUTED
+
+
+def test_nothing_is_decided_above_perfect_recovery():
+    points = [aim_state_evolution.Point(channel="softmax", tokens=2, alpha=0.25, d=d) for d in (10, 14)]
+    assert verdict_of(aim_state_evolution.CLAIM, points, seeds=2).outcome is Outcome.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(

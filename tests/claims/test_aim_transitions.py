@@ -35,7 +35,7 @@ def test_the_place_of_the_transition_decides():
 
 def test_descent_must_fail_below_and_succeed_above():
     judge = aim_softmax_threshold.judge
-    assert judge(crossings(1.0, gd_below=1e-9)).outcome is Outcome.INCONCLUSIVE
+    assert judge(crossings(1.0, gd_below=1e-9)).outcome is Outcome.REFUTED
     assert judge(crossings(1.0, gd_above=0.1)).outcome is Outcome.INCONCLUSIVE
 
 

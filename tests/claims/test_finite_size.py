@@ -26,3 +26,22 @@ def test_noise_is_inconclusive_not_support():
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_what_is_not_a_number_refutes(bad):
     assert finite_size_verdict([*rows(1.0, 0.02, 0), ("a", 50, bad)], "k", "x").outcome is Outcome.REFUTED
+
+
+def test_a_gap_that_grows_decides_nothing():
+    rng = np.random.default_rng(0)
+    rows = [("a", d, mean + rng.normal(0, 0.01)) for d, mean in ((40, 1.0), (80, 1.02), (120, 1.06)) for _ in range(8)]
+    assert finite_size_verdict(rows, "setting", "ratio").outcome is not Outcome.SUPPORTED
+
+
+def test_uneven_data_decide_nothing():
+    rows = [
+        ("a", 40, 1.0),
+        ("a", 40, 1.1),
+        ("a", 80, 1.0),
+        ("b", 40, 1.0),
+        ("b", 40, 1.0),
+        ("b", 40, 1.02),
+        ("b", 40, 1.0),
+    ]
+    assert finite_size_verdict(rows, "setting", "ratio").outcome is Outcome.INCONCLUSIVE

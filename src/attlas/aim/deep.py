@@ -111,7 +111,7 @@ def message_passing(
 ) -> LayersEstimate:
     """Estimate both layers: the algorithm of `aim.message_passing` with one index, score and denoiser per layer."""
     X = array(X, "X", ("n", "T", "d"), (None, channel.tokens, None))
-    y = channel.check(np.asarray(y))
+    y = channel.check(y)
     n, T, d = X.shape
     if len(y) != n:
         raise InputError(f"X has {n} sequences and y has {len(y)}")

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.aim.spectrum import edges, stieltjes
-from attlas.inputs import array, real
+from attlas.inputs import array, numbers, real
+from attlas.layers import symmetric
 
 Array = NDArray[np.float64]
 
@@ -22,7 +23,8 @@ def shrink(eigenvalues: ArrayLike, delta: float, rho: float) -> Array:
     delta, rho : float
         Noise and width, positive.
     """
-    x = np.asarray(eigenvalues, dtype=float)
+    x = numbers(eigenvalues, "eigenvalues")
+    delta, rho = real(delta, "delta", above=0), real(rho, "rho", above=0)
     g = stieltjes(x, delta, rho)
     inside = np.searchsorted(edges(delta, rho), x) % 2 == 1
     s = np.sqrt(rho)
@@ -35,14 +37,14 @@ def denoise(R: ArrayLike, delta: float, rho: float) -> Array:
     Parameters
     ----------
     R : array of shape (d, d)
-        Symmetric (its lower triangle is read).
+        Symmetric.
     delta, rho : float
 
     References
     ----------
     bun2016rotational for the estimator.
     """
-    R = array(R, "R", ("d", "d"), (None, np.shape(R)[0] if np.ndim(R) else None))
-    values, vectors = np.linalg.eigh(R)
+    R = array(R, "R", ("d", "d"))
+    values, vectors = np.linalg.eigh(symmetric(R, len(R), "R").astype(float, copy=False))
     shrunk = shrink(values, real(delta, "delta", above=0), real(rho, "rho", above=0))
     return np.asarray((vectors * shrunk) @ vectors.T)

@@ -43,7 +43,7 @@ class Descent(Solution[Array]):
     singles : array of shape (inits, d, d)
         Each student's S.
     losses : array of shape (inits,)
-        Final loss of each, per sample.
+        Final objective of each, decay included, per sample.
     trace : array
         Mean loss per sample of every step (the longest run).
     """
@@ -112,7 +112,7 @@ def descend(
         Raise `ConvergenceError` if any start is not converged.
     """
     X = array(X, "X", ("n", "T", "d"), (None, channel.tokens, None))
-    y = channel.check(np.asarray(y))
+    y = channel.check(y)
     n, _, d = X.shape
     if len(y) != n:
         raise InputError(f"X has {n} sequences and y has {len(y)}")
@@ -120,6 +120,7 @@ def descend(
     if optimiser not in ("momentum", "adam"):
         raise InputError(f"optimiser must be momentum or adam; got {optimiser!r}")
     rank, inits = integer(rank, "rank"), integer(inits, "inits")
+    tolerance = real(tolerance, "tolerance", above=0)
     decay, scale = real(decay, "decay", least=0), real(init_scale, "init_scale", above=0)
     W = scale * stream(seed, "start").standard_normal((inits, d, rank))
     found, losses, trace, status = _descend(
@@ -146,7 +147,7 @@ def _loss(channel: Channel, y: Array, loss: str) -> _Loss:
 
         return outputs
     if not isinstance(channel, Linear | Softmax):
-        raise InputError("gradient descent is for linear and softmax channels; hardmax has no gradient")
+        raise InputError(f"gradient descent is for linear and softmax channels; got {channel!r}")
     target = channel._indices(y) if isinstance(channel, Softmax) else y
     centred = isinstance(channel, Softmax)
 

@@ -6,7 +6,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attlas.aim.channels import Channel, Deep, Linear, Softmax
+from attlas.aim.channels import Channel, Deep, Hardmax, Linear, Softmax
 from attlas.aim.channels.channel import doubling
 from attlas.aim.deep import LayersEstimate
 from attlas.aim.deep import message_passing as pass_through_layers
@@ -116,7 +116,8 @@ def message_passing(
     norm_correct : bool, default False
         Use the variance 2 V ||X_ab||^2/d of each sample instead of its mean V (1 + delta_ab).
     tolerance : float, default 1e-7
-        Converged when ||S_hat - old||^2/d < tolerance * V, or V has reached 1e-9.
+        Converged when ||S_hat - old||^2/d < tolerance * V, or V has reached 1e-9. At least 1e-3 for hardmax of three and
+        more tokens and 1e-4 for `Deep` at its default accuracy, whose scores carry that much error.
     max_steps : int, default 300
         Near a threshold about 1/|1 - alpha/alpha_c| are needed.
     throw : bool, default True
@@ -126,7 +127,7 @@ def message_passing(
     ----------
     boncoraglio2025bayes, the GAMP-RIE algorithm.
     """
-    damping = real(damping, "damping", least=0)
+    damping, tolerance = real(damping, "damping", least=0), real(tolerance, "tolerance", above=0)
     if damping >= 1:
         raise InputError(f"damping must be in [0, 1); got {damping}")
     if norm_correct and not isinstance(channel, Linear | Softmax):
@@ -135,13 +136,15 @@ def message_passing(
         layers = pass_through_layers(X, y, channel, rho, S, damping, tolerance, max_steps)
         return layers.or_raise("message passing") if throw else layers
     X = array(X, "X", ("n", "T", "d"), (None, channel.tokens, None))
-    y = channel.check(np.asarray(y))
+    y = channel.check(y)
     n, T, d = X.shape
     if len(y) != n:
         raise InputError(f"X has {n} sequences and y has {len(y)}")
     rho = real(rho, "rho", above=0)
     truth = None if S is None else symmetric(S, d)
     alpha = n / d**2
+    if isinstance(channel, Hardmax) and channel.tokens > 2:
+        tolerance = max(tolerance, 1e-3)  # what scores by Gibbs averages can settle
     S_hat, V, g = np.sqrt(rho) * np.eye(d), 1.0, np.zeros((n, T, T))
     damped_V = V
     # variances of the indices of each sample over their mean; 1 without the correction

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from attlas import tokens
 from attlas.aim.channels import Channel, Deep
 from attlas.errors import InputError
-from attlas.inputs import integer, real
+from attlas.inputs import integer, numbers, real
 from attlas.layers import attention_indices, deep_attention
 from attlas.numerics import Seed, generator, stream
 
@@ -57,10 +57,10 @@ def sample(channel: Channel | Deep, d: int, alpha: float, rho: Any, seed: int) -
 
 def widths(rho: ArrayLike) -> Array:
     """Return the widths of two layers, from one number or two."""
-    values = np.asarray(rho, dtype=float)
+    values = numbers(rho, "rho", above=0)
     if values.shape not in ((), (2,)):
         raise InputError(f"rho must be a number, or one for each of the two layers; got shape {values.shape}")
-    return np.array([real(float(r), "rho", above=0) for r in np.broadcast_to(values, 2)])
+    return np.array(np.broadcast_to(values, 2))
 
 
 def teacher(d: int, rho: float, seed: Seed) -> Array:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from attlas.aim.channels import Channel
 from attlas.aim.state_evolution import curve
 from attlas.errors import InputError
+from attlas.inputs import numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,9 +39,9 @@ def phase_diagram(channel: Channel | Sequence[Channel], alpha: ArrayLike, rho: A
     """
     from matplotlib.figure import Figure
 
-    alphas, rhos = np.atleast_1d(np.asarray(alpha, dtype=float)), np.atleast_1d(np.asarray(rho, dtype=float))
+    alphas, rhos = np.atleast_1d(numbers(alpha, "alpha", least=0)), np.atleast_1d(numbers(rho, "rho", above=0))
     several = isinstance(channel, Sequence)
-    rows = list(channel) if isinstance(channel, Sequence) else [channel]
+    rows = sorted(channel, key=lambda c: c.tokens) if isinstance(channel, Sequence) else [channel]
     if len(alphas) < 2 or not np.all(np.diff(alphas) > 0):
         raise InputError("alpha must be an increasing list of at least two values")
     if several and (len(rows) < 2 or len(rhos) != 1 or len({c.tokens for c in rows}) < len(rows)):

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attlas.aim.channels import Channel, Deep
+from attlas.aim.channels import Channel, Custom, Deep, Hardmax
 from attlas.aim.deep import LayersFixedPoint
 from attlas.aim.deep import state_evolution as layers_state_evolution
 from attlas.aim.spectrum import mmse
 from attlas.errors import InputError
-from attlas.inputs import real
+from attlas.inputs import integer, numbers, real
 from attlas.numerics import Solution, Status
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ Array = NDArray[np.float64]
 # between these noises lies every fixed point with V > 1e-12
 _LOWEST, _HIGHEST = np.log(1e-12), np.log(1e12)
 _SCAN = np.linspace(_HIGHEST, _LOWEST, 400)
+_RESOLVED = 1e-9  # below it F/Delta is flat to rounding, and roots in it are not roots
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,16 @@ class FixedPoint(Solution[float]):
     trace : array
         V of the iteration from the prior mean, step by step: what message passing follows. It illustrates; the value is a
         bracketed root, and ``steps`` is the length of this trace.
+    error : float
+        Standard error of V where G2 is a Monte Carlo mean (`Custom`, hardmax of three and more tokens); else 0.
+    status : Status
+        Not converged also where the nodes of a `Custom` channel are too few for its noise (the Nishimori identity is missed
+        by more than five standard errors).
     """
 
     q: float = np.nan
     qhat: float = np.nan
+    error: float = 0.0
 
 
 @overload
@@ -84,6 +91,8 @@ def state_evolution(
     FixedPoint
         ``residual`` is |V - F(1/(2 alpha G2(V)))|.
     """
+    steps = integer(steps, "steps", least=0)
+    _is_channel(channel)
     if isinstance(channel, Deep):
         return layers_state_evolution(channel, alpha, rho)
     alpha, rho = real(alpha, "alpha", least=0), real(rho, "rho", above=0)
@@ -94,17 +103,28 @@ def state_evolution(
     if V == 0:
         return FixedPoint(0.0, Status.CONVERGED, 0.0, steps, trace, q=1 + rho, qhat=np.inf)
     qhat = float(2 * alpha * channel.information(V, 1 + rho))
-    residual = abs(V - float(mmse(1 / qhat, rho)))
-    status = Status.CONVERGED if residual < 1e-8 else Status.OUT_OF_STEPS
-    return FixedPoint(V, status, residual, steps, trace, q=1 + rho - V, qhat=qhat)
+    residual = abs(V - (float(mmse(1 / qhat, rho)) if qhat > 1e-300 else 1.0))
+    relative, resolved = _information_error(channel, V, 1 + rho)
+    status = Status.CONVERGED if residual < 1e-8 and resolved else Status.OUT_OF_STEPS
+    # G2 enters with alpha as a product, so its error is one of alpha
+    sides = (
+        _errors(channel, alpha * np.array([1 - relative, 1 + relative]), np.full(2, rho))
+        if relative > 0
+        else (0.0, 0.0)
+    )
+    error = float(abs(sides[1] - sides[0])) / 2
+    return FixedPoint(V, status, residual, steps, trace, q=1 + rho - V, qhat=qhat, error=error)
 
 
 def iterate(channel: Channel, alpha: float, rho: float, steps: int, start: float = 1.0) -> Array:
     """Return V_0 = start, V_1, ..., V_steps of V <- F(1/(2 alpha G2(V))), the course of message passing."""
-    V, trace = start, [start]
-    for _ in range(steps):
-        image = float(mmse(1 / (2 * alpha * channel.information(V, 1 + rho)), rho)) if alpha > 0 else 1.0
-        V = max(image, 1e-12)
+    _one_layer(channel, "iterate")
+    alpha, rho = real(alpha, "alpha", least=0), real(rho, "rho", above=0)
+    V = real(start, "start", above=0)
+    trace = [V]
+    for _ in range(integer(steps, "steps", least=0)):
+        qhat = float(2 * alpha * channel.information(V, 1 + rho))
+        V = max(float(mmse(1 / qhat, rho)), 1e-12) if qhat > 1e-300 else 1.0
         trace.append(V)
     return np.array(trace)
 
@@ -119,9 +139,15 @@ def fixed_points(channel: Channel, alpha: float, rho: float) -> Array:
     alpha, rho = real(alpha, "alpha", above=0), real(rho, "rho", above=0)
     found: list[float] = []
     values = _excess(_SCAN, channel, np.full_like(_SCAN, alpha), np.full_like(_SCAN, rho))
+    if values[0] < 0:  # beyond the largest noise of the scan: V = 1 to rounding
+        found.append(1.0)
     for i in np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0):
         root = _refine(channel, _SCAN[i + 1 : i + 2], _SCAN[i : i + 1], np.array([alpha]), np.array([rho]))
-        found.append(float(mmse(np.exp(root), rho)[0]))
+        V = float(mmse(np.exp(root), rho)[0])
+        if V > _RESOLVED:  # smaller ones are rounding in F/Delta, which is flat there
+            found.append(V)
+    if channel.count is None and values[-1] > 0:
+        found.append(_beyond(channel, alpha, rho))
     if channel.count is not None:  # V = 0 is always fixed without noise; it attracts above the threshold
         found.append(0.0)
     return np.array(found)
@@ -138,8 +164,8 @@ def recovery_threshold(channel: Channel, rho: float) -> float | None:
     rho = real(rho, "rho", above=0)
     if channel.count is not None:
         return (2 * rho - rho**2 if rho <= 1 else 1.0) / channel.count
-    delta = np.array([1e-6, 1e-8])
-    first, second = 1 / (2 * delta * channel.information(mmse(delta, rho), 1 + rho))
+    delta = np.array([1e-80, 1e-100])  # any noise of the channel is large against these
+    first, second = 1 / (2 * delta * channel.information(_slope(rho) * delta, 1 + rho))
     return float(second) if abs(second / first - 1) < 1e-2 else None
 
 
@@ -176,16 +202,9 @@ def curve(channel: Channel, alpha: ArrayLike, rho: ArrayLike = 0.5) -> "xarray.D
     import xarray
 
     _one_layer(channel, "curve")
-    alphas, rhos = (np.atleast_1d(np.asarray(a, dtype=float)) for a in (alpha, rho))
-    for name, values in (("alpha", alphas), ("rho", rhos)):
-        if (
-            values.ndim != 1
-            or not np.all(np.isfinite(values) & (values >= 0))
-            or (name == "rho" and np.any(values == 0))
-        ):
-            raise InputError(
-                f"{name} must be a list of {'positive' if name == 'rho' else 'non-negative'} finite numbers"
-            )
+    alphas, rhos = (np.atleast_1d(a) for a in (numbers(alpha, "alpha", least=0), numbers(rho, "rho", above=0)))
+    if alphas.ndim != 1 or rhos.ndim != 1:
+        raise InputError(f"alpha and rho must be numbers or lists; got shapes {alphas.shape} and {rhos.shape}")
     V = _errors(channel, *np.broadcast_arrays(alphas[None, :], rhos[:, None]))
     thresholds = [recovery_threshold(channel, r) for r in rhos]
     return xarray.Dataset(
@@ -204,7 +223,21 @@ def _output_error(channel: Any, alpha: float, rho: Any, which: str) -> float:
     return float(getattr(channel, which)(V, 1 + np.asarray(rho)))
 
 
+def _information_error(channel: Channel, V: float, Q: float) -> tuple[float, bool]:
+    """Return the relative standard error of G2, and whether its quadrature resolves the channel."""
+    if isinstance(channel, Custom):
+        error, missed = channel.information_error(V, Q)
+        return error / max(float(channel.information(V, Q)), 1e-300), missed < 5
+    return (channel.information_error() if isinstance(channel, Hardmax) and channel.tokens > 2 else 0.0), True
+
+
+def _is_channel(channel: Any) -> None:
+    if not isinstance(channel, Channel | Deep):
+        raise InputError(f"channel must be a channel such as aim.Softmax(2); got {channel!r}")
+
+
 def _one_layer(channel: Any, what: str) -> None:
+    _is_channel(channel)
     if isinstance(channel, Deep):
         raise InputError(f"{what} is for one layer; call state_evolution at each alpha for Deep")
 
@@ -225,6 +258,8 @@ def _errors(channel: Channel, alpha: Array, rho: Array) -> Array:
     if found.any():
         root = _refine(channel, low[found], high[found], a[found], r[found])
         values[found] = mmse(np.exp(root), r[found])
+    if channel.count is None:
+        values[~found] = [_beyond(channel, *pair) for pair in zip(a[~found], r[~found], strict=True)]
     V[todo] = values
     return V
 
@@ -233,7 +268,31 @@ def _excess(log_delta: Array, channel: Channel, alpha: Array, rho: Array) -> Arr
     """Return log(2 alpha Delta G2(F(Delta))): positive where the iteration moves to less noise."""
     delta = np.exp(log_delta)
     V = np.maximum(mmse(delta, rho), 1e-300)
-    return np.asarray(np.log(2 * alpha * delta * channel.information(V, 1 + rho)))
+    with np.errstate(divide="ignore"):  # an output that tells nothing has G2 = 0
+        value = np.asarray(np.log(alpha) + np.log(2 * delta * channel.information(V, 1 + rho)))
+    if np.isnan(value).any():
+        raise InputError(f"the information of {channel!r} is not a number; check its output function")
+    return value
+
+
+def _slope(rho: float) -> float:
+    """Return lim F/Delta as Delta -> 0."""
+    return 2 * rho - rho**2 if rho <= 1 else 1.0
+
+
+def _beyond(channel: Channel, alpha: float, rho: float) -> float:
+    """Return V where its noise is below the scan, by F = Delta times its slope; 0 if there is no root at all."""
+    from scipy.optimize import brentq
+
+    slope = _slope(rho)
+
+    def excess(x: float) -> float:
+        return float(np.log(2 * alpha) + x + np.log(channel.information(slope * np.exp(x), 1 + rho)))
+
+    low = np.log(1e-280)
+    if excess(low) > 0 or excess(_LOWEST) < 0:
+        return 0.0
+    return float(slope * np.exp(brentq(excess, low, _LOWEST, xtol=1e-12)))
 
 
 def _bracket(channel: Channel, alpha: Array, rho: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
@@ -247,13 +306,22 @@ def _bracket(channel: Channel, alpha: Array, rho: Array) -> tuple[Array, Array, 
         below = scan[None, :] + np.log(alpha[rows])[:, None] < 0
         first = below.argmax(axis=1)
         found[rows] = below.any(axis=1)
-        low[rows], high[rows] = _SCAN[first], _SCAN[np.maximum(first - 1, 0)]
+        low[rows] = _SCAN[first]
+        # a root beyond the largest noise of the scan: its V is 1 to rounding, and any bracket there will do
+        high[rows] = np.where(first > 0, _SCAN[np.maximum(first - 1, 0)], np.inf)
     return low, high, found
 
 
 def _refine(channel: Channel, low: Array, high: Array, alpha: Array, rho: Array) -> Array:
     """Return the root in log Delta between low and high, for all elements together."""
     from scipy.optimize import elementwise
+
+    if np.isinf(high).any():
+        root = np.full(len(high), _HIGHEST)
+        inside = np.isfinite(high)
+        if inside.any():
+            root[inside] = _refine(channel, low[inside], high[inside], alpha[inside], rho[inside])
+        return root
 
     def excess(x: Array, a: Array, r: Array) -> Array:
         return _excess(x, channel, a, r)

@@ -52,6 +52,10 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
 
     How far message passing is from the diagonal theory is reported, extrapolated in 1/d where there are sizes enough.
     """
+    if len({(m.point.rho, m.point.skip) for m in measurements}) > 1:
+        return Verdict(Outcome.INCONCLUSIVE, "judge one rho and one skip at a time", 0.0, "")
+    if not all(np.isfinite(m.result["errors"]).all() for m in measurements):
+        return Verdict(Outcome.INCONCLUSIVE, "an error is not finite: message passing diverged somewhere", 0.0, "")
     groups = {m.point.alpha: [n for n in measurements if n.point.alpha == m.point.alpha] for m in measurements}
     numbers: dict[str, float] = {}
     margins, sides = [], []
@@ -68,7 +72,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         margins.append((low if low > 0 else max(-high, -abs(low))) / max(error, 1e-300))
         sides.append(1 if low > 0 else -1 if high < 0 else 0)
         numbers |= _deviation(alpha, mine)
-    correlation = max(float(m.result["correlation"]) for m in measurements)
+    correlation = max(abs(float(m.result["correlation"])) for m in measurements)
     numbers["correlation that the theory drops"] = correlation
     worst = max((abs(v) for k, v in numbers.items() if k.endswith("over theory, less 1")), default=np.nan)
     reason = (

@@ -7,6 +7,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import aim
+from attlas.claims.amp_error import above_threshold
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
 from attlas.claims.finite_size import finite_size_verdict
@@ -47,11 +48,16 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     Only runs that fitted their data are used: without noise a loss above 1e-6 means that descent had not ended.
     """
     ended = [m for m in measurements if m.result["loss"] < 1e-6]
-    if len(ended) < 0.8 * len(measurements):
+    if not ended or len(ended) < 0.8 * len(measurements):
         return Verdict(
             Outcome.INCONCLUSIVE, f"descent had ended in {len(ended)} of {len(measurements)} runs only", 0.0, ""
         )
-    rows = [(f"alpha={m.point.alpha:g}", m.point.d, m.result["limit"] / m.result["theory"]) for m in ended]
+    if undecided := above_threshold(ended):
+        return undecided
+    rows = [
+        (f"alpha={m.point.alpha:g} rho={m.point.rho:g}", m.point.d, m.result["limit"] / m.result["theory"])
+        for m in ended
+    ]
     verdict = finite_size_verdict(rows, "setting", "error of averaged descent over the Bayes error")
     single = float(np.mean([m.result["single"] / m.result["theory"] for m in ended]))
     return Verdict(

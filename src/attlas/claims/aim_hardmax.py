@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 # the authors' public curve for rho = 0.5 at this alpha; its score uses the joint normal density where the partial derivative
 # of the bivariate distribution function is needed, and then misses the Nishimori identity
-PUBLISHED_ALPHA, PUBLISHED_ERROR = 0.3417, 0.593
+PUBLISHED_ALPHA, PUBLISHED_RHO, PUBLISHED_ERROR = 0.3417, 0.5, 0.593
 
 
 class Point(Settings):
     """Samples, width and size."""
 
     alpha: PositiveFloat = PUBLISHED_ALPHA
-    rho: PositiveFloat = 0.5
+    rho: PositiveFloat = PUBLISHED_RHO
     d: PositiveInt
 
 
@@ -40,11 +40,11 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     An estimator with a smaller error refutes a curve as an optimum. V is positive at every alpha tried.
     """
     verdict = finite_size_verdict(
-        [(m.point.alpha, m.point.d, m.result["ratio"]) for m in measurements],
-        "alpha",
+        [(f"alpha={m.point.alpha:g} rho={m.point.rho:g}", m.point.d, m.result["ratio"]) for m in measurements],
+        "setting",
         "error of message passing over V",
     )
-    there = [m for m in measurements if m.point.alpha == PUBLISHED_ALPHA]
+    there = [m for m in measurements if (m.point.alpha, m.point.rho) == (PUBLISHED_ALPHA, PUBLISHED_RHO)]
     if verdict.outcome is not Outcome.SUPPORTED or len(there) < 2:
         return verdict
     largest = max(m.point.d for m in there)

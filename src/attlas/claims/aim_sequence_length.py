@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import aim
-from attlas.claims.amp_error import amp_cost, amp_error
+from attlas.claims.amp_error import above_threshold, amp_cost, amp_error
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
 from attlas.claims.finite_size import finite_size_verdict
@@ -37,13 +37,19 @@ def measure(point: Point, seed: int) -> Result:
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """Theory: V of all T equal to 1e-9 at the same A. Simulation: every T extrapolates to that V."""
-    for A in {m.point.A for m in measurements}:
-        theory = {m.point.tokens: m.result["theory"] for m in measurements if m.point.A == A}
+    if undecided := above_threshold(measurements):
+        return undecided
+    for A, rho in {(m.point.A, m.point.rho) for m in measurements}:
+        theory = {m.point.tokens: m.result["theory"] for m in measurements if (m.point.A, m.point.rho) == (A, rho)}
         spread = float(np.ptp(list(theory.values())))
-        if spread > 1e-9:
+        if not spread <= 1e-9:
             return Verdict(Outcome.REFUTED, f"the theory itself does not collapse: V spreads by {spread:.2g}", -1.0, "")
-    rows = [(f"T={m.point.tokens}", m.point.d, m.result["ratio"]) for m in measurements]
+    rows = [(_label(m.point), m.point.d, m.result["ratio"]) for m in measurements]
     return finite_size_verdict(rows, "length", "error of message passing over the common V")
+
+
+def _label(point: Point) -> str:
+    return f"T={point.tokens} A={point.A:g} rho={point.rho:g}"
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":

@@ -25,7 +25,8 @@ BELOW, ABOVE = 0.9, 1.25  # gradient descent is run up to here, and from here on
 class Point(Settings):
     """Samples over those of the formula, tokens, width, size and steps of message passing.
 
-    With k damped steps the error falls below 1e-3 from about 1 + 14/k on, whatever d.
+    Steps limit how near the threshold message passing can recover: with 400 the theory's own recursion, at d = infinity,
+    falls below 1e-3 at 1.009 of it.
     """
 
     ratio: PositiveFloat
@@ -85,7 +86,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         low, high = line.intercept_interval(1 - (1 - LEVEL) / len(groups))
         label, half = f"T={tokens} rho={rho:g}", (high - low) / 2
         numbers |= {f"{label} transition over formula": line.intercept, f"{label} ±": half, f"{label} C": line.slope}
-        margins.append((half - abs(line.intercept - 1)) / line.intercept_error)
+        margins.append((half - abs(line.intercept - 1)) / max(line.intercept_error, 1e-300))
         blurred = blurred or half > SHARP
     below = [m for m in measurements if m.point.ratio <= BELOW and m.result["loss"] < 1e-5]
     above = [m for m in measurements if m.point.ratio >= ABOVE]
@@ -107,7 +108,9 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     }
     margin = float(min(margins))
     two_sided = bool(below) and bool(above) and ambiguous == len(below) and recovered >= 0.9 * len(above)
-    if margin < 0:
+    if margin < 0 or (
+        below and ambiguous < 0.5 * len(below)
+    ):  # also if descent finds S where the formula says nobody can
         return Verdict(Outcome.REFUTED, reason, margin, "standard errors", numbers)
     outcome = Outcome.SUPPORTED if two_sided and not blurred and not outside else Outcome.INCONCLUSIVE
     return Verdict(outcome, reason, margin, "standard errors", numbers)
@@ -182,7 +185,9 @@ CLAIM = Claim(
             [
                 point
                 for settings in ({}, {"tokens": 3}, {"rho": 1.5})
-                for point in _grid((48, 72, 108), (0.8, 1.0, 1.01, 1.02, 1.04, 1.06, 1.1, 1.3), steps=1500, **settings)
+                for point in _grid(
+                    (48, 72, 108), (0.8, 0.97, 0.99, 1.0, 1.01, 1.02, 1.04, 1.06, 1.1, 1.3), steps=1500, **settings
+                )
             ],
             seeds=8,
         ),

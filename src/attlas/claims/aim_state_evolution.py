@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import aim
-from attlas.claims.amp_error import amp_cost, amp_error
+from attlas.claims.amp_error import above_threshold, amp_cost, amp_error
 from attlas.claims.claim import Claim, Cost, Measurement, Result, Settings, Sweep, Verdict
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
 from attlas.claims.finite_size import finite_size_verdict
@@ -40,7 +40,7 @@ def measure(point: Point, seed: int) -> Result:
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """The final error over V is 1 + C/d within its errors, for every channel."""
-    return finite_size_verdict(
+    return above_threshold(measurements) or finite_size_verdict(
         [(_label(m.point), m.point.d, m.result["ratio"]) for m in measurements],
         "channel",
         "error of message passing over V",

@@ -1,9 +1,12 @@
 """What claims about message passing share: one run, beside the theory."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from attlas import aim
-from attlas.claims.claim import Cost, Result
+from attlas.claims.claim import Cost, Measurement, Outcome, Result, Verdict
 
 
 def amp_error(channel: aim.Channel, d: int, alpha: float, rho: float, seed: int, max_steps: int = 60) -> Result:
@@ -24,6 +27,13 @@ def amp_error(channel: aim.Channel, d: int, alpha: float, rho: float, seed: int,
         "theory": theory,
         "steps": found.steps,
     }
+
+
+def above_threshold(measurements: Sequence[Measurement[Any]]) -> Verdict | None:
+    """Return a verdict that decides nothing if V = 0 somewhere: above perfect recovery there is no ratio to V."""
+    if any(m.result["theory"] == 0 for m in measurements):
+        return Verdict(Outcome.INCONCLUSIVE, "V = 0 at some settings, which lie above perfect recovery", 0.0, "")
+    return None
 
 
 def amp_cost(channel: aim.Channel, d: int, alpha: float, steps: int = 60) -> Cost:

@@ -37,6 +37,9 @@ class ExecutorName(StrEnum):
     slurm = "slurm"
 
 
+LONGEST = 100_000
+
+
 def parse_grid(settings: list[str]) -> dict[str, list[Any]]:
     """Return {"d": [50, 100], ...} from ["d=50,100", ...]; a range is start:stop:count."""
     grid: dict[str, list[Any]] = {}
@@ -60,6 +63,8 @@ def parse_values(text: str, where: str) -> list[Any]:
     start, stop, count = parts
     if count < 2:
         raise InputError(f"{where}: a range needs a count of at least 2; got {count}")
+    if count > LONGEST:
+        raise InputError(f"{where}: a range may have {LONGEST} values at most; got {count}")
     values = [start + (stop - start) * i / (count - 1) for i in range(count)]
     return [int(value) if float(value).is_integer() else value for value in values]
 

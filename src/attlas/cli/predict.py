@@ -91,6 +91,8 @@ def _predict(
     diagram: Path | None,
 ) -> None:
     """Compute every combination and show it."""
+    if as_json and as_csv:
+        raise InputError("--json and --csv exclude each other")
     grid = {
         name: parse_values(text, f"--{name}") for name, text in (("tokens", tokens), ("rho", rho), ("alpha", alpha))
     }
@@ -182,6 +184,9 @@ def _draw(rows: list[dict[str, Any]], target: Path) -> None:
 def _save(figure: Any, target: Path) -> None:
     if not target.parent.is_dir():
         raise InputError(f"{target}: there is no folder {target.parent}")
+    if target.is_dir():
+        raise InputError(f"{target} is a folder; name a file, such as {target / 'curve.png'}")
+    target = target if target.suffix else target.with_suffix(".png")
     try:
         figure.savefig(target, dpi=150)
     except ValueError as error:

@@ -29,7 +29,7 @@ class Channel(Protocol):
     def output(self, h: Array, rng: np.random.Generator) -> Array:
         """Draw y for indices h of shape (n, T, T)."""
 
-    def check(self, y: Array) -> Array:
+    def check(self, y: ArrayLike) -> Array:
         """Return y as an array of shape (n, T, T), or raise `InputError` if this channel cannot produce it."""
 
     def score(self, y: Array, omega: Array, V: float) -> Array:
@@ -56,9 +56,17 @@ def doubling(T: int) -> Array:
 
 def outputs(y: Any, T: int) -> Array:
     """Return y as a finite array of shape (n, T, T), or raise `InputError`."""
-    checked: Array = np.asarray(y, dtype=float)
+    try:
+        given = np.asarray(y)
+    except ValueError as error:
+        raise InputError(f"y must have shape (n, T, T) with T = {T}; got rows of unequal length") from error
+    if given.dtype.kind not in "fiub":
+        raise InputError(f"y must be real numbers of shape (n, T, T); got dtype {given.dtype}")
+    checked: Array = given.astype(float)
     if checked.ndim != 3 or checked.shape[1:] != (T, T):
         raise InputError(f"y must have shape (n, T, T) with T = {T}; got {checked.shape}")
+    if not len(checked):
+        raise InputError("y is empty")
     if not np.isfinite(checked).all():
         raise InputError("y has entries that are not finite (NaN or infinite)")
     return checked

@@ -77,7 +77,7 @@ class Deep:
         B = self.skip * np.eye(2) + layers.softmax(h[0], self.beta)
         return layers.softmax(B @ h[1] @ B.transpose(0, 2, 1), self.beta)
 
-    def check(self, y: Array) -> Array:
+    def check(self, y: ArrayLike) -> Array:
         """Return y if softmax can produce it."""
         return Softmax(2, self.beta).check(y)
 

@@ -46,7 +46,7 @@ class Hardmax:
         """Return one-hot rows."""
         return layers.hardmax(h)
 
-    def check(self, y: Array) -> Array:
+    def check(self, y: ArrayLike) -> Array:
         """Return y if its rows are one-hot and some symmetric h has these largest entries."""
         y = outputs(y, self.tokens)
         if not np.all((y == 0) | (y == 1)) or not np.all(y.sum(-1) == 1):

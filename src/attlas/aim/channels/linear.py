@@ -39,7 +39,7 @@ class Linear:
         """Draw y."""
         return np.asarray(h + np.sqrt(self.noise) * symmetric_normal(len(h), self.tokens, rng))
 
-    def check(self, y: Array) -> Array:
+    def check(self, y: ArrayLike) -> Array:
         """Return y if it is symmetric."""
         y = outputs(y, self.tokens)
         if np.abs(y - y.transpose(0, 2, 1)).max() > 1e-8 * max(1.0, np.abs(y).max()):

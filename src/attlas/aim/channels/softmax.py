@@ -43,10 +43,10 @@ class Softmax:
         """Return softmax(beta h)."""
         return layers.softmax(h, self.beta)
 
-    def check(self, y: Array) -> Array:
+    def check(self, y: ArrayLike) -> Array:
         """Return y if its rows are positive, sum to one and come from symmetric indices."""
         y = outputs(y, self.tokens)
-        if np.all((y == 0) | (y == 1)):
+        if np.all((y == 0) | (y == 1)) and np.all(y.sum(-1) == 1):
             raise InputError("y has one-hot rows, which softmax never gives; use Hardmax for them")
         if y.min() <= 0 or np.abs(y.sum(-1) - 1).max() > 1e-6:
             raise InputError("y must have positive rows that sum to one; a zero means that softmax underflowed")
