@@ -1,7 +1,5 @@
 """The claims about denoising and message passing: they hold, and a broken learner or formula refutes each."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
