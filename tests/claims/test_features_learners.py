@@ -9,6 +9,7 @@ from attlas.claims import (
     Outcome,
     feature_curves,
     features_bias_correlation,
+    features_bias_misaligned,
     features_kernel_limit,
     features_key_averages,
 )
@@ -89,3 +90,31 @@ def test_targets_have_names():
     for name in ("query 2", "keys 1", "correlation 2", "rotated 1"):
         assert feature_curves.target_of(name, 3, 0)(X).shape == (5,)
     assert not np.allclose(*(feature_curves.target_of(name, 3, 0)(X) for name in ("correlation 1", "rotated 1")))
+
+
+def misaligned(aligned=0.5, rotated=0.0, loss=0.4):
+    """Results as if the bias changed the logarithms of costs and of the last error by these amounts."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for d in (8, 12):
+        for seed in range(6):
+            plain, biased = np.full((3, 3), 0.3), np.full((3, 3), 0.3)
+            biased[-1, 2] *= np.exp(loss + rng.normal(0, 0.02))
+            gains = np.array([aligned, rotated, 0.0]) + rng.normal(0, 0.05, 3)
+            result = {"plain": plain, "biased": biased, "sizes": np.array([16.0, 32.0, 64.0])}
+            result |= {"plain_cost": np.full(3, 50.0), "biased_cost": 50 / np.exp(gains)}
+            rows.append(Measurement(features_bias_misaligned.Point(d=d), seed, result))
+    return rows
+
+
+def test_only_an_aligned_correlation_may_gain():
+    judge = features_bias_misaligned.judge
+    assert judge(misaligned()).outcome is Outcome.SUPPORTED
+    assert judge(misaligned(rotated=0.3)).outcome is Outcome.REFUTED
+    assert judge(misaligned(aligned=0.0)).outcome is Outcome.INCONCLUSIVE
+    assert judge(misaligned(loss=0.0)).outcome is Outcome.INCONCLUSIVE
+    censored = misaligned()
+    for m in censored:
+        m.result["plain_cost"][1] = np.inf
+    assert judge(censored).outcome is Outcome.INCONCLUSIVE
+    assert len(features_bias_misaligned.draw(misaligned()).axes) == 3
