@@ -44,7 +44,8 @@ def test_descent_finds_another_solution_below_the_threshold_and_the_teacher_abov
     assert below["loss"] < 1e-5
     assert below["gd"] > 0.05
     assert 0 < above["gd"] < 1e-6
-    assert 0 < above["amp"] < 1e-6
+    near = aim_softmax_threshold.measure(aim_softmax_threshold.Point(ratio=1.2, d=24), 0)
+    assert 0 < near["amp"] < 1e-6
 
 
 def test_the_theory_of_widths():

@@ -15,6 +15,7 @@ References
 boncoraglio2025bayes, and maillard2024quadratic for the denoising problem; the parametrisation by f is derived here.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -106,10 +107,16 @@ def edges(delta: float, rho: float) -> Array:
     delta_, rho_ = _checked(delta, rho)
     if delta_.ndim:
         raise InputError("edges are of one spectrum; give numbers for delta and rho")
-    w, real = _edge_parameters(delta_, rho_)
+    return np.array(_edges(float(delta_), float(rho_)))
+
+
+@lru_cache(maxsize=16)
+def _edges(delta: float, rho: float) -> tuple[float, ...]:
+    """Return the edges; a step of message passing asks for them twice."""
+    w, real = _edge_parameters(np.array(delta), np.array(rho))
     w = np.sort(w[real].real)
-    p = 1 / (delta_ + np.exp(w))
-    return np.sqrt(rho_) * np.exp(w) + delta_ / np.sqrt(rho_) * (p - rho_ * np.expm1(-w))
+    p = 1 / (delta + np.exp(w))
+    return tuple(np.sqrt(rho) * np.exp(w) + delta / np.sqrt(rho) * (p - rho * np.expm1(-w)))
 
 
 def stieltjes(x: ArrayLike, delta: float, rho: float) -> NDArray[np.complex128]:

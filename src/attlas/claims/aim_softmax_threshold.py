@@ -42,19 +42,21 @@ class Point(Settings):
 
 
 def measure(point: Point, seed: int) -> Result:
-    """Run message passing, and away from the threshold gradient descent from one start.
+    """Run message passing; away from the threshold gradient descent from one start instead.
 
     A seed draws the same teacher and the same first sequences at every ratio.
     """
     channel = aim.Softmax(point.tokens)
     task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
-    amp = aim.message_passing(task.X, task.y, channel, point.rho, S=task.S, max_steps=point.steps, throw=False)
-    result: Result = {"amp": float(amp.errors[-1]), "gd": np.nan, "loss": np.nan}
+    result: Result = {"amp": np.nan, "gd": np.nan, "loss": np.nan}
     if _descends(point.ratio):
         rank = round(point.rho * point.d)
         options: dict[str, Any] = {"seed": seed, "max_steps": DESCENT_STEPS, "tolerance": 1e-5, "throw": False}
         found = aim.descend(task.X, task.y, channel, rank, **options)
         result |= {"gd": found.errors(task.S).single, "loss": float(found.losses[0])}
+    else:
+        amp = aim.message_passing(task.X, task.y, channel, point.rho, S=task.S, max_steps=point.steps, throw=False)
+        result["amp"] = float(amp.errors[-1])
     return result
 
 
@@ -147,7 +149,7 @@ def cost(point: Point) -> Cost:
     amp = amp_cost(aim.Softmax(point.tokens), point.d, point.alpha, point.steps)
     n, r = point.alpha * point.d**2, point.rho * point.d
     descent = DESCENT_STEPS * (1.6e-10 * n * point.tokens * point.d * r + 2e-4) if _descends(point.ratio) else 0
-    return Cost(amp.seconds + descent, amp.memory)
+    return Cost(descent or amp.seconds, amp.memory)
 
 
 def _descends(ratio: float) -> bool:
@@ -156,7 +158,9 @@ def _descends(ratio: float) -> bool:
 
 def _crossing(rows: Sequence[Measurement[Point]]) -> float:
     """Return the ratio at which the error of message passing falls through `RECOVERED`; NaN if it does not in this range."""
-    rows = sorted(rows, key=lambda m: m.point.ratio)
+    rows = sorted((m for m in rows if not _descends(m.point.ratio)), key=lambda m: m.point.ratio)
+    if not rows:
+        return np.nan
     ratio = np.array([m.point.ratio for m in rows])
     height = np.log(np.maximum([m.result["amp"] for m in rows], 1e-9) / RECOVERED)
     failed = np.flatnonzero(height > 0)

@@ -48,13 +48,14 @@ def arc_cosine(rho: float) -> float:
 
     Without branches, so that loops over it run in vectors.
     """
-    x = min(abs(rho), 1.0)
+    size = abs(rho)
+    x = size if size < 1.0 else 1.0
     value = _R0 * x + _R1
     value = (((value * x + _R2) * x + _R3) * x + _R4) * x + _R5
     value = (((value * x + _R6) * x + _R7) * x + _R8) * x + _R9
     value = ((value * x + _R10) * x + _R11) * x + _R12
     rest = 1.0 - x
-    return value * rest * math.sqrt(rest) + max(rho, 0.0) / 2
+    return value * rest * math.sqrt(rest) + 0.25 * (rho + size)
 
 
 @njit(cache=True, nogil=True)

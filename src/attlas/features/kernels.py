@@ -157,6 +157,7 @@ def _blocks(n: int) -> list[slice]:
 def _add_relu(t: Any, c: Any, first: Any, second: Any, K: Any) -> None:
     """Fill K with sum_ij E[relu relu'] t_ij for a block. A missing key has t = 0 and deviation 1."""
     rows, N, columns, N2 = t.shape
+    inverse = 1 / second
     for p in range(rows):
         for q in range(columns):
             total = 0.0
@@ -164,8 +165,9 @@ def _add_relu(t: Any, c: Any, first: Any, second: Any, K: Any) -> None:
             for i in range(N):
                 part = 0.0
                 scale = quarter / first[p, i]
+                line = t[p, i, q]
                 for j in range(N2):
-                    part += second[q, j] * arc_cosine(scale * t[p, i, q, j] / second[q, j]) * t[p, i, q, j]
+                    part += second[q, j] * arc_cosine(scale * line[j] * inverse[q, j]) * line[j]
                 total += part * first[p, i]
             K[p, q] = total
 
