@@ -85,24 +85,24 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
-    """Draw both layers' errors against alpha at the largest size, and their course at the largest alpha."""
+    """Draw both layers' errors over the diagonal theory against 1/d, and their course at the largest alpha and size."""
     figure, (left, right) = panels(2)
     largest, top = max(m.point.d for m in measurements), max(m.point.alpha for m in measurements)
     for layer, name in enumerate(LAYERS):
         colour, marker = COLOURS[layer], MARKERS[layer]
-        mine = sorted((m for m in measurements if m.point.d == largest), key=lambda m: m.point.alpha)
-        left.plot([m.point.alpha for m in mine], [m.result["errors"][layer] for m in mine], marker, color=colour, alpha=0.6,
-                  label=f"{name} layer")  # fmt: skip
-        alphas = sorted({m.point.alpha for m in mine})
-        theory = [next(m.result for m in mine if m.point.alpha == a) for a in alphas]
-        values, errors = ([float(t[key][layer]) for t in theory] for key in ("theory", "theory_error"))
-        left.errorbar(alphas, values, yerr=errors, **(THEORY | {"color": colour}))
-        for m in mine:
-            if m.point.alpha == top:
+        ratios = [float(m.result["errors"][layer] / m.result["theory"][layer]) for m in measurements]
+        # side by side, so that the layers do not hide each other
+        places = [1 / m.point.d * (0.98 + 0.04 * layer) for m in measurements]
+        left.plot(places, ratios, marker, color=colour, alpha=0.6, label=f"{name} layer")
+        for m in measurements:
+            if (m.point.alpha, m.point.d) == (top, largest):
                 right.plot(m.result["course"][:, layer], color=colour, alpha=0.5, linewidth=1)
-    left.set(xlabel="alpha", ylabel=f"error (points: message passing, d = {largest})", ylim=(0, None))
+        right.axhline(float(next(m.result["theory"][layer] for m in measurements if m.point.alpha == top)), linestyle=":",
+                      **(THEORY | {"color": colour}))  # fmt: skip
+    left.axhline(1, **THEORY)
+    left.set(xlabel="1/d", ylabel="error of message passing / diagonal theory", xlim=(0, None))
     left.legend(frameon=False, fontsize=9)
-    right.set(xlabel="iteration", ylabel=f"error at alpha = {top:g}", ylim=(0, None))
+    right.set(xlabel="iteration", ylabel=f"error at alpha = {top:g}, d = {largest} (dotted: theory)", ylim=(0, None))
     return figure
 
 

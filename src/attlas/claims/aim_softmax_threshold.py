@@ -129,9 +129,13 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         runs = sorted({(m.point.tokens, m.point.rho, m.seed) for m in mine})
         found = [_crossing([m for m in mine if (m.point.tokens, m.point.rho, m.seed) == run]) for run in runs]
         right.plot(np.full(len(found), 1 / d), found, marker, color=colour, alpha=0.6)
-    descents = [m for m in measurements if m.point.d == sizes[-1] and np.isfinite(m.result["gd"])]
-    left.plot([m.point.ratio for m in descents], [m.result["gd"] for m in descents], "x", color="black", alpha=0.6,
-              label=f"gradient descent, d = {sizes[-1]}")  # fmt: skip
+    descents = [m for m in measurements if np.isfinite(m.result["gd"])]
+    at = max((m.point.d for m in descents), default=0)
+    shown = [m for m in descents if m.point.d == at]
+    errors = [max(m.result["gd"], 1e-10) for m in shown]
+    left.plot(
+        [m.point.ratio for m in shown], errors, "x", color="black", alpha=0.6, label=f"gradient descent, d = {at}"
+    )
     tokens, rho = measurements[0].point.tokens, measurements[0].point.rho
     grid = np.linspace(min(m.point.ratio for m in measurements), 0.9999, 60)
     edge = Point(ratio=1, tokens=tokens, rho=rho, d=1).alpha
