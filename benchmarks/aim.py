@@ -1,20 +1,11 @@
 """The Bayes-optimal door as multiples of one 2048 x 2048 float64 matrix product (G), measured in the same run."""
 
-import time
 import tracemalloc
 
 import numpy as np
 
 from attlas import aim
-
-
-def best(call, repeats=3):
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+from timing import best
 
 
 def descend_some(task, channel, rank, inits, steps):

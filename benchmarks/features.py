@@ -1,20 +1,10 @@
 """The estimator's door, as ratios to something measured in the same run."""
 
-import time
-
 import numpy as np
 
 from attlas import layers, tokens
 from attlas.features import RandomAttentionRegressor, attention_heads, attention_kernel, learning_curve, targets
-
-
-def best(call, repeats=3):
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+from timing import best
 
 
 def plain_kernel(X):

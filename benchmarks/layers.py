@@ -1,22 +1,11 @@
 """The layers against the matrix products they are made of, measured in the same run, on one thread."""
 
-import time
-
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from attlas import features, layers, recovery, tokens
 from attlas.aim import teacher
-
-
-def best(call, repeats=5):
-    """Return the shortest of several times, in seconds."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+from timing import best
 
 
 def gemm_rate(dtype):

@@ -211,7 +211,7 @@ ROWS = softmax(symmetric_normal(3, 2, np.random.default_rng(0)))
         (lambda: aim.Softmax(2).check(2 * ROWS), "rows that sum to one"),
         (lambda: aim.Softmax(3).check(softmax(np.random.default_rng(1).normal(size=(3, 3, 3)))), "no softmax attention"),
         (lambda: aim.Softmax(2).check(ROWS * np.nan), "not finite"),
-        (lambda: aim.Softmax(3).check(ROWS), r"shape \(n, T, T\) with T = 3"),
+        (lambda: aim.Softmax(3).check(ROWS), r"y: axis 1 \(T\) must be 3; got 2"),
         (lambda: aim.Hardmax(2).check(ROWS), "one-hot rows; use Softmax"),
         (lambda: aim.Linear(2).check(np.random.default_rng(0).normal(size=(3, 2, 2))), "must be symmetric"),
     ],

@@ -33,6 +33,15 @@ def test_the_place_of_the_transition_decides():
     assert judge(crossings(1.5)).outcome is Outcome.INCONCLUSIVE  # outside the range
 
 
+def test_divergence_is_no_recovery():
+    """Message passing that ends in NaN above the formula leaves its data sets without a transition."""
+    rows = crossings(1.0)
+    for m in rows:
+        if m.point.ratio > 1.1:
+            m.result["amp"] = np.nan
+    assert aim_softmax_threshold.judge(rows).outcome is Outcome.INCONCLUSIVE
+
+
 def test_descent_must_fail_below_and_succeed_above():
     judge = aim_softmax_threshold.judge
     assert judge(crossings(1.0, gd_below=1e-9)).outcome is Outcome.REFUTED

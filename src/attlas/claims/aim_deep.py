@@ -69,7 +69,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
             f"alpha={alpha:g} first less second": mean,
             f"alpha={alpha:g} first less second ±": (high - low) / 2,
         }
-        margins.append((low if low > 0 else max(-high, -abs(low))) / max(error, 1e-300))
+        margins.append(low / max(error, 1e-300))
         sides.append(1 if low > 0 else -1 if high < 0 else 0)
         numbers |= _deviation(alpha, mine)
     correlation = max(abs(float(m.result["correlation"])) for m in measurements)

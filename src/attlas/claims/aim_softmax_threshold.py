@@ -91,10 +91,11 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     above = [m for m in measurements if m.point.ratio >= ABOVE]
     ambiguous = sum(m.result["gd"] > 0.01 for m in below)
     recovered = sum(m.result["gd"] < RECOVERED for m in above)
-    closest = int(np.argmin(margins))
-    place, half = list(numbers.values())[3 * closest : 3 * closest + 2]
+    tokens, rho = groups[int(np.argmin(margins))]
+    closest = f"T={tokens} rho={rho:g}"
     reason = (
-        f"message passing begins to recover at {place:.3f} ± {half:.3f} of the formula; gradient descent fits the data with"
+        f"message passing begins to recover at {numbers[f'{closest} transition over formula']:.3f} ±"
+        f" {numbers[f'{closest} ±']:.3f} of the formula; gradient descent fits the data with"
         f" another S in {ambiguous} of {len(below)} runs below it and finds S in {recovered} of {len(above)} above it"
     )
     if outside:
@@ -107,9 +108,8 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     }
     margin = float(min(margins))
     two_sided = bool(below) and bool(above) and ambiguous == len(below) and recovered >= 0.9 * len(above)
-    if margin < 0 or (
-        below and ambiguous < 0.5 * len(below)
-    ):  # also if descent finds S where the formula says nobody can
+    possible_below = ambiguous < 0.5 * len(below)  # descent finds S where the formula says that nobody can
+    if margin < 0 or possible_below:
         return Verdict(Outcome.REFUTED, reason, margin, "standard errors", numbers)
     outcome = Outcome.SUPPORTED if two_sided and not blurred and not outside else Outcome.INCONCLUSIVE
     return Verdict(outcome, reason, margin, "standard errors", numbers)
@@ -167,7 +167,7 @@ def _crossing(rows: Sequence[Measurement[Point]]) -> float:
         return np.nan
     ratio = np.array([m.point.ratio for m in rows])
     height = np.log(np.maximum([m.result["amp"] for m in rows], 1e-9) / RECOVERED)
-    failed = np.flatnonzero(height > 0)
+    failed = np.flatnonzero(~(height <= 0))  # also where message passing diverged
     if not len(failed) or failed[-1] == len(rows) - 1:
         return np.nan
     i = failed[-1]

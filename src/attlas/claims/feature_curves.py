@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attlas import features, tokens
+from attlas.claims.claim import Cost
 from attlas.features import targets
 from attlas.features.ridge import GRID, nested_curve
 from attlas.numerics import stream
@@ -39,15 +40,10 @@ class Draw:
         self._scale = expected.std(0)
         self.Y, self.expected = Y / self._scale, expected / self._scale
 
-    def errors(self, kernel: Array, cross: Array, sizes: Sequence[int]) -> Array:
-        """Return test error over variance (sizes, targets), the penalty chosen by leave-one-out."""
-        penalties = np.array(GRID) * np.trace(kernel) / len(kernel)
-        return nested_curve(kernel, self.Y, cross, self.expected, np.array(sizes), penalties).chosen()
-
     def attention(self, sizes: Sequence[int], bias: float = 0.0) -> Array:
-        """Return the errors of infinitely many heads."""
-        kernel = features.attention_kernel(self.X, bias=bias)
-        return self.errors(kernel, features.attention_kernel(self.X_test, self.X, bias=bias), sizes)
+        """Return test error over variance (sizes, targets) of infinitely many heads, the penalty chosen by leave-one-out."""
+        model = features.RandomAttentionRegressor("infinite", bias=bias)
+        return features.learning_curve(model, self.X, self.Y, self.X_test, self.expected, sizes=sizes).chosen()
 
     def finite(self, models: Mapping[str, "features.RandomAttentionFeatures | features.RandomMLPFeatures"],
                sizes: Sequence[int]) -> dict[str, Array]:  # fmt: skip
@@ -55,8 +51,16 @@ class Draw:
         found = {}
         for name, model in models.items():
             F = model.fit(self.X).transform(self.X)
-            found[name] = self.errors(F @ F.T, model.transform(self.X_test) @ F.T, sizes)
+            K, cross = F @ F.T, model.transform(self.X_test) @ F.T
+            penalties = np.array(GRID) * np.trace(K) / len(K)
+            found[name] = nested_curve(K, self.Y, cross, self.expected, np.array(sizes), penalties).chosen()
         return found
+
+
+def kernels_cost(n: int, keys: int, n_test: int) -> Cost:
+    """Expect an unbiased and a biased kernel, and a path of factorisations of each."""
+    pairs = n * (n / 2 + n_test) * keys**2
+    return Cost(0.3 + 2.5e-8 * pairs + 6e-9 * n**3, int(200_000_000 + 30 * n * (n + n_test)))
 
 
 def grid(low: int, high: int, per_doubling: int = 2) -> list[int]:

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.feature_curves import Draw, grid
+from attlas.claims.feature_curves import Draw, grid, kernels_cost
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
 from attlas.errors import InputError
 from attlas.features import exponent, sample_cost
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEVEL = 0.99
+TEST = 500  # test sequences
 
 
 class Point(Settings):
@@ -31,7 +32,7 @@ class Point(Settings):
 
 def measure(point: Point, seed: int) -> Result:
     """Return the samples that halve the error, without and with bias, on the same data."""
-    draw = Draw([f"correlation {point.power}"], point.d, point.keys, point.n, 500, seed)
+    draw = Draw([f"correlation {point.power}"], point.d, point.keys, point.n, TEST, seed)
     sizes = grid(16, point.n, 3)
     plain, biased = (draw.attention(sizes, bias)[:, 0] for bias in (0.0, point.bias))
     return {
@@ -72,7 +73,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         gains = np.log([r for d, r in both if d == at])
         if len(gains) > 1:
             numbers[f"{label} cost over biased cost at d={at}"] = float(np.exp(mean_interval(gains)[0]))
-        margins.append((low if low > 0 else -abs(high) if high < 0 else low) / ratio.line.slope_error)
+        margins.append(low / ratio.line.slope_error)
         sides.append(1 if low > 0 else -1 if high < 0 else 0)
     closest = groups[int(np.argmin(margins))]
     label = f"degree {closest[0]} bias {closest[1]:g}"
@@ -107,8 +108,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def cost(point: Point) -> Cost:
     """Expect both kernels and their factorisations."""
-    pairs = point.n * (point.n / 2 + 500) * point.keys**2
-    return Cost(0.3 + 2.5e-8 * pairs + 6e-9 * point.n**3, int(200_000_000 + 30 * point.n * (point.n + 500)))
+    return kernels_cost(point.n, point.keys, TEST)
 
 
 def _measured(m: Measurement[Point]) -> bool:

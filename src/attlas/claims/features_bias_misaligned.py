@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.feature_curves import Draw, grid
+from attlas.claims.feature_curves import Draw, grid, kernels_cost
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
 from attlas.features import sample_cost
 from attlas.numerics import mean_interval
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEVEL = 0.99
+TEST = 500  # test sequences
 TARGETS = ("correlation 1", "rotated 1", "keys 2")
 
 
@@ -30,7 +31,7 @@ class Point(Settings):
 
 def measure(point: Point, seed: int) -> Result:
     """Return the learning curves (sizes, targets) without and with bias, and the samples that halve each error."""
-    draw = Draw(TARGETS, point.d, point.keys, point.n, 500, seed)
+    draw = Draw(TARGETS, point.d, point.keys, point.n, TEST, seed)
     sizes = grid(16, point.n, 3)
     curves = {"plain": draw.attention(sizes), "biased": draw.attention(sizes, point.bias)}
     costs = {
@@ -103,8 +104,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def cost(point: Point) -> Cost:
     """Expect both kernels and their factorisations."""
-    pairs = point.n * (point.n / 2 + 500) * point.keys**2
-    return Cost(0.3 + 2.5e-8 * pairs + 6e-9 * point.n**3, int(200_000_000 + 30 * point.n * (point.n + 500)))
+    return kernels_cost(point.n, point.keys, TEST)
 
 
 def _gain(m: Measurement[Point], target: int) -> float:

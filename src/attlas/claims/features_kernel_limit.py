@@ -69,10 +69,12 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     slopes = [value for key, value in numbers.items() if key.endswith("slope")]
     reason = (
         f"slopes {min(slopes):.3f} to {max(slopes):.3f} in {len(groups)} settings, the widest interval ±"
-        f"{max(v for k, v in numbers.items() if k.endswith('slope ±')):.3f}; mean errors are zero within theirs"
+        f"{max(v for k, v in numbers.items() if k.endswith('slope ±')):.3f}; "
+    )
+    reason += (
+        "mean errors are zero within theirs" if min(margins) >= 0 else "a slope is not -1/2 or a mean error not zero"
     )
     if min(margins) < 0:
-        reason = reason.replace("mean errors are zero within theirs", "a slope is not -1/2 or a mean error not zero")
         return Verdict(Outcome.REFUTED, reason, float(min(margins)), "standard errors", numbers)
     outcome = Outcome.INCONCLUSIVE if blurred else Outcome.SUPPORTED
     return Verdict(outcome, reason, float(min(margins)), "standard errors", numbers)

@@ -58,6 +58,7 @@ def attention_kernel(
         )
     first = _Scores.of(sequences(X, "X"), bias)
     second = first if X2 is None else _Scores.of(sequences(X2, "X2", d=first.queries.shape[1] - 1), bias)
+    biased = bool(np.any(first.mean) or np.any(second.mean))
     K = np.zeros((len(first.counts), len(second.counts)))
     for rows in _blocks(len(K)):
         for columns in _blocks(K.shape[1]):
@@ -67,7 +68,7 @@ def attention_kernel(
             block, laws = K[rows, columns], (first.deviation[rows], second.deviation[columns])
             if activation == "exp":
                 _add_exp(t, c, first.exponential[rows], second.exponential[columns], block)
-            elif not np.any(first.mean) and not np.any(second.mean):
+            elif not biased:
                 _add_relu(t, c, *laws, block)
             else:
                 means, series = (first.mean[rows], second.mean[columns]), (first.series[rows], second.series[columns])

@@ -1,11 +1,11 @@
 """What a channel must be able to do."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attlas.errors import InputError
+from attlas.inputs import array
 
 Array = NDArray[np.float64]
 
@@ -54,22 +54,9 @@ def doubling(T: int) -> Array:
     return np.asarray(1 + np.eye(T))
 
 
-def outputs(y: Any, T: int) -> Array:
+def outputs(y: ArrayLike, T: int) -> Array:
     """Return y as a finite array of shape (n, T, T), or raise `InputError`."""
-    try:
-        given = np.asarray(y)
-    except ValueError as error:
-        raise InputError(f"y must have shape (n, T, T) with T = {T}; got rows of unequal length") from error
-    if given.dtype.kind not in "fiub":
-        raise InputError(f"y must be real numbers of shape (n, T, T); got dtype {given.dtype}")
-    checked: Array = given.astype(float)
-    if checked.ndim != 3 or checked.shape[1:] != (T, T):
-        raise InputError(f"y must have shape (n, T, T) with T = {T}; got {checked.shape}")
-    if not len(checked):
-        raise InputError("y is empty")
-    if not np.isfinite(checked).all():
-        raise InputError("y has entries that are not finite (NaN or infinite)")
-    return checked
+    return array(y, "y", ("n", "T", "T"), (None, T, T)).astype(float)
 
 
 def symmetric_normal(n: int, T: int, rng: np.random.Generator) -> Array:

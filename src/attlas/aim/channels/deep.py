@@ -36,7 +36,7 @@ class Deep:
         k(u) = ((skip + sigma_2) p + (1 - sigma_1) r, (1 - sigma_2) p + (skip + sigma_1) r) / ((1 + skip) lambda^2),
         Z ∝ E_u |lambda|^-3 N(k(u); (omega2_11 - omega2_12, omega2_22 - omega2_12), V_2 [[3, 1], [1, 3]]).
 
-    It is summed on a grid laid by the posterior's own mean and covariance. **Diagonal approximation**: the effective noises
+    It is a sum over u_1 - u_2 of sums over u_1 + u_2, each on grids that are refined where they find weight. **Diagonal approximation**: the effective noises
     of the two layers are correlated, by G_12 of `information`; state evolution and message passing use G_11 and G_22 and
     drop G_12, because no closed form of the joint denoiser is known. They are then not exactly Bayes-optimal.
 
@@ -51,7 +51,8 @@ class Deep:
     samples : int, default 1024
         Quasi-Monte Carlo points behind `information` and the errors, in 8 independent batches.
     accuracy : float, default 1e-3
-        Of each sample's log Z, and of its posterior means against their spread.
+        Of each sample's log Z, and of its posterior means against their spread. A sample that needs more than 187 nodes in
+        one dimension is left at those; `information_error` shows if that matters.
 
     References
     ----------
@@ -122,7 +123,7 @@ class Deep:
         return 2 * float(np.mean(np.sum((first - centre) ** 2, axis=-1)))
 
     def _logits(self, y: Array) -> Array:
-        """Return beta (p, r), the logits of y_11 and y_22, over beta."""
+        """Return (p, r), the logits of y_11 and y_22 over beta."""
         return np.stack([np.log(y[:, 0, 0] / y[:, 0, 1]), np.log(y[:, 1, 1] / y[:, 1, 0])], axis=-1) / self.beta
 
     def _observe(self, u: Array, k: Array) -> Array:
