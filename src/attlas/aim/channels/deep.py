@@ -36,9 +36,11 @@ class Deep:
         k(u) = ((skip + sigma_2) p + (1 - sigma_1) r, (1 - sigma_2) p + (skip + sigma_1) r) / ((1 + skip) lambda^2),
         Z ∝ E_u |lambda|^-3 N(k(u); (omega2_11 - omega2_12, omega2_22 - omega2_12), V_2 [[3, 1], [1, 3]]).
 
-    It is a sum over u_1 - u_2 of sums over u_1 + u_2, each on grids that are refined where they find weight. **Diagonal approximation**: the effective noises
-    of the two layers are correlated, by G_12 of `information`; state evolution and message passing use G_11 and G_22 and
-    drop G_12, because no closed form of the joint denoiser is known. They are then not exactly Bayes-optimal.
+    It is a sum over u_1 - u_2 of sums over u_1 + u_2, each on grids that are refined where they find weight.
+
+    **Diagonal approximation**: the effective noises of the two layers are correlated, by G_12 of `information`; state
+    evolution and message passing use G_11 and G_22 and drop G_12, because no closed form of the joint denoiser is known.
+    They are then not exactly Bayes-optimal.
 
     Parameters
     ----------
