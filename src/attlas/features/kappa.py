@@ -50,10 +50,10 @@ def arc_cosine(rho: float) -> float:
     """
     size = abs(rho)
     x = size if size < 1.0 else 1.0
-    value = _R0 * x + _R1
-    value = (((value * x + _R2) * x + _R3) * x + _R4) * x + _R5
-    value = (((value * x + _R6) * x + _R7) * x + _R8) * x + _R9
-    value = ((value * x + _R10) * x + _R11) * x + _R12
+    square = x * x  # pairs of terms do not wait for each other
+    value = (_R0 * square + (_R1 * x + _R2)) * square + (_R3 * x + _R4)
+    value = (value * square + (_R5 * x + _R6)) * square + (_R7 * x + _R8)
+    value = (value * square + (_R9 * x + _R10)) * square + (_R11 * x + _R12)
     rest = 1.0 - x
     return value * rest * math.sqrt(rest) + 0.25 * (rho + size)
 

@@ -26,7 +26,7 @@ from attlas.layers import with_one
 Array = NDArray[np.float64]
 
 KERNEL_ACTIVATIONS = ("relu", "exp")
-_BLOCK = 96  # sequences on each side of a block of key pairs
+_KEYS = 256  # on each side of a block of key pairs: half a megabyte, which stays in the cache
 
 
 def attention_kernel(
@@ -60,11 +60,12 @@ def attention_kernel(
     second = first if X2 is None else _Scores.of(sequences(X2, "X2", d=first.queries.shape[1] - 1), bias)
     biased = bool(np.any(first.mean) or np.any(second.mean))
     K = np.zeros((len(first.counts), len(second.counts)))
-    for rows in _blocks(len(K)):
-        for columns in _blocks(K.shape[1]):
+    buffer = np.empty(0)
+    for rows in first.blocks():
+        for columns in second.blocks():
             if X2 is None and columns.start > rows.start:
                 break
-            t, c = first.gram(second, rows, columns)
+            t, c, buffer = first.gram(second, rows, columns, buffer)
             block, laws = K[rows, columns], (first.deviation[rows], second.deviation[columns])
             if activation == "exp":
                 _add_exp(t, c, first.exponential[rows], second.exponential[columns], block)
@@ -73,10 +74,9 @@ def attention_kernel(
             else:
                 means, series = (first.mean[rows], second.mean[columns]), (first.series[rows], second.series[columns])
                 _add_biased_relu(t, c, *laws, *means, *series, block)
-    K /= first.counts[:, None] * second.counts
-    if X2 is None:
-        upper = np.triu_indices(len(K), 1)
-        K[upper] = K.T[upper]
+            block /= first.counts[rows, None] * second.counts[columns]
+            if X2 is None:
+                K[columns, rows] = np.tril(block) + np.tril(block, -1).T if columns == rows else block.T
     return K
 
 
@@ -142,51 +142,71 @@ class _Scores:
         """E[exp(s)]."""
         return np.asarray(np.exp(self.mean * self.deviation + 0.5 * self.deviation**2))
 
-    def gram(self, other: "_Scores", rows: slice, columns: slice) -> tuple[Array, Array]:
-        """Return t of all key pairs, (rows, N, columns, N'), and c of all query pairs."""
+    def blocks(self) -> list[slice]:
+        """Return slices of sequences with at most `_KEYS` keys together, or one."""
+        step = max(1, _KEYS // self.keys.shape[1])
+        return [slice(start, min(start + step, len(self.keys))) for start in range(0, len(self.keys), step)]
+
+    def gram(self, other: "_Scores", rows: slice, columns: slice, buffer: Array) -> tuple[Array, Array, Array]:
+        """Return t of all key pairs, (rows, N, columns, N'), c of all query pairs, and the buffer that t lies in."""
         left, right = self.keys[rows], other.keys[columns]
         D = left.shape[2]
-        t = left.reshape(-1, D) @ right.reshape(-1, D).T
-        return t.reshape(*left.shape[:2], *right.shape[:2]), self.queries[rows] @ other.queries[columns].T
-
-
-def _blocks(n: int) -> list[slice]:
-    return [slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK)]
+        size = left.shape[0] * left.shape[1] * right.shape[0] * right.shape[1]
+        if len(buffer) < size:
+            buffer = np.empty(size)
+        t = buffer[:size].reshape(-1, right.shape[0] * right.shape[1])
+        np.matmul(left.reshape(-1, D), right.reshape(-1, D).T, out=t)
+        return t.reshape(*left.shape[:2], *right.shape[:2]), self.queries[rows] @ other.queries[columns].T, buffer
 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _add_relu(t: Any, c: Any, first: Any, second: Any, K: Any) -> None:
-    """Fill K with sum_ij E[relu relu'] t_ij for a block. A missing key has t = 0 and deviation 1."""
+    """Fill K with sum_ij E[relu relu'] t_ij for a block. A missing key has t = 0 and deviation 1.
+
+    The loop over all keys of all columns is one long loop, which runs in vectors.
+    """
     rows, N, columns, N2 = t.shape
-    inverse = 1 / second
+    lines = t.reshape(rows, N, columns * N2)
+    share, total = np.empty(columns * N2), np.empty(columns * N2)
     for p in range(rows):
         for q in range(columns):
-            total = 0.0
-            quarter = 0.25 * c[p, q]
-            for i in range(N):
-                part = 0.0
-                scale = quarter / first[p, i]
-                line = t[p, i, q]
-                for j in range(N2):
-                    part += second[q, j] * arc_cosine(scale * line[j] * inverse[q, j]) * line[j]
-                total += part * first[p, i]
-            K[p, q] = total
+            for j in range(N2):
+                share[q * N2 + j] = 0.25 * c[p, q] / second[q, j]
+        total[:] = 0.0
+        for i in range(N):
+            line, size = lines[p, i], first[p, i]
+            scale = 1 / size
+            for f in range(columns * N2):
+                total[f] += size * arc_cosine(scale * share[f] * line[f]) * line[f]
+        _gather(total, second, K[p])
 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _add_exp(t: Any, c: Any, first: Any, second: Any, K: Any) -> None:
     """The same for exp; `first` and `second` are exp(mean + variance/2)."""
     rows, N, columns, N2 = t.shape
+    lines = t.reshape(rows, N, columns * N2)
+    share, total = np.empty(columns * N2), np.empty(columns * N2)
     for p in range(rows):
         for q in range(columns):
-            total = 0.0
-            quarter = 0.25 * c[p, q]
-            for i in range(N):
-                part = 0.0
-                for j in range(N2):
-                    part += second[q, j] * np.exp(quarter * t[p, i, q, j]) * t[p, i, q, j]
-                total += part * first[p, i]
-            K[p, q] = total
+            share[q * N2 : (q + 1) * N2] = 0.25 * c[p, q]
+        total[:] = 0.0
+        for i in range(N):
+            line = lines[p, i]
+            for f in range(columns * N2):
+                total[f] += first[p, i] * np.exp(share[f] * line[f]) * line[f]
+        _gather(total, second, K[p])
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _gather(total: Any, weights: Any, K: Any) -> None:
+    """Sum `total` over the keys of each sequence, weighted."""
+    columns, N2 = weights.shape
+    for q in range(columns):
+        value = 0.0
+        for j in range(N2):
+            value += total[q * N2 + j] * weights[q, j]
+        K[q] = value
 
 
 @njit(cache=True, nogil=True, fastmath=True)
