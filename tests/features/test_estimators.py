@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_predict, cross_val_score
@@ -14,13 +15,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from attlas import tokens
 from attlas.errors import InputError
 from attlas.features import (
+    ConstrainedAttentionRegressor,
     RandomAttentionFeatures,
     RandomAttentionRegressor,
     RandomMLPFeatures,
     attention_kernel,
+    estimators,
     learning_curve,
     targets,
 )
+from attlas.features.ridge import GRID
 
 X = tokens.sphere(60, 5, 4, 0)
 BETA = np.array([1.0, 0, 0, 0])
@@ -28,10 +32,14 @@ Y = np.stack([targets.KeyAverage(BETA, 2)(X), targets.Correlation(1)(X)], axis=1
 y = Y[:, 1]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # tokens around (100, .., 100) are hard
 @parametrize_with_checks(
     [
         RandomAttentionRegressor(n_heads=30, random_state=0),
+        RandomAttentionRegressor(n_heads=4, solver="primal", random_state=0),
+        RandomAttentionRegressor(n_heads=30, alpha=0.01, solver="cg", random_state=0),
         RandomAttentionRegressor(n_heads="infinite"),
+        ConstrainedAttentionRegressor(n_heads=10, radius=0.5, max_iter=200, random_state=0),
         RandomAttentionFeatures(n_heads=5),
         RandomMLPFeatures(n_heads=3),
     ]
@@ -56,6 +64,49 @@ def test_finitely_many_are_ridge_on_the_features():
     fresh = tokens.sphere(7, 5, 4, 1)
     np.testing.assert_allclose(model.predict(fresh), peer.predict(Phi.transform(fresh)), rtol=2e-4, atol=1e-6)
     np.testing.assert_allclose(model.coef_[:, 0], peer.coef_, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("heads", [5, 40])
+@pytest.mark.parametrize("solver", ["primal", "cg"])
+def test_the_solvers_agree(heads, solver, monkeypatch):
+    """To what float32 features allow; features made again in each step, in blocks, are the same."""
+    monkeypatch.setattr(estimators, "_ROWS", 17)
+    monkeypatch.setattr(estimators, "_HELD", 0 if heads == 5 else 1 << 30)
+    fresh = tokens.sphere(7, 5, 4, 1)
+    found = {
+        name: RandomAttentionRegressor(heads, alpha=0.01, solver=name, random_state=3).fit(X, Y)
+        for name in ("dual", solver)
+    }
+    assert found[solver].solver_ == solver
+    assert (found[solver].n_iter_ > 0) == (solver == "cg")
+    np.testing.assert_allclose(found[solver].predict(fresh), found["dual"].predict(fresh), atol=2e-4 * Y.std())
+    if solver == "primal":
+        paths = [
+            RandomAttentionRegressor(heads, alphas=[1e-2, 1.0], solver=name, random_state=3).fit(X, Y).loo_errors_
+            for name in found
+        ]
+        np.testing.assert_allclose(*paths, rtol=1e-3)
+
+
+def test_the_solver_fits_the_sizes(monkeypatch):
+    def chosen(heads):
+        return RandomAttentionRegressor(heads, alpha=0.1, random_state=0).fit(X, y).solver_
+
+    assert (chosen(3), chosen(30)) == ("primal", "dual")
+    monkeypatch.setattr(estimators, "_DIRECT", 50)
+    assert (chosen(3), chosen(30)) == ("primal", "cg")
+
+
+def test_conjugate_gradients_choose_a_penalty_on_held_out_samples():
+    model = RandomAttentionRegressor(40, solver="cg", random_state=0).fit(X, y)
+    assert model.alpha_ == GRID[int(np.argmin(model.loo_errors_[:, 0]))]
+
+
+def test_conjugate_gradients_that_stop_early_say_so(monkeypatch):
+    monkeypatch.setattr(estimators, "_STEPS", 1)
+    monkeypatch.setattr(estimators, "_RANK", 5)
+    with pytest.warns(ConvergenceWarning, match="stopped after 1 steps"):
+        RandomAttentionRegressor(40, alpha=1e-4, solver="cg", random_state=0).fit(X, y)
 
 
 def test_leave_one_out_is_leaving_one_out():

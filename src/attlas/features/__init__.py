@@ -16,6 +16,7 @@ from attlas.features.sample_cost import exponent as exponent
 from attlas.features.sample_cost import sample_cost as sample_cost
 
 if TYPE_CHECKING:
+    from attlas.features.estimators import ConstrainedAttentionRegressor as ConstrainedAttentionRegressor
     from attlas.features.estimators import RandomAttentionFeatures as RandomAttentionFeatures
     from attlas.features.estimators import RandomAttentionRegressor as RandomAttentionRegressor
     from attlas.features.estimators import RandomMLPFeatures as RandomMLPFeatures
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 # these bring scikit-learn and numba, seconds that a command line should not wait for
 _LATER = {
+    "ConstrainedAttentionRegressor": "estimators",
     "RandomAttentionFeatures": "estimators",
     "RandomAttentionRegressor": "estimators",
     "RandomMLPFeatures": "estimators",

@@ -1,8 +1,10 @@
 """Ridge regression along a path of penalties, with leave-one-out errors; and the learning curve nested in one factor.
 
-min_v ||y - Phi v||^2 + lam ||v||^2, lam absolute. In the dual K = Phi Phi^T, prediction = k(x)^T (K + lam)^-1 y.
+min_v ||y - Phi v||^2 + lam ||v||^2, lam absolute. In the dual K = Phi Phi^T, prediction = k(x)^T (K + lam)^-1 y; in the
+primal G = Phi^T Phi, v = (G + lam)^-1 Phi^T y. Where neither matrix fits, conjugate gradients need products with K only.
 """
 
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +52,104 @@ def dual_path(K: Array, Y: Array, penalties: Array) -> Path:
     if np.isinf(errors).all():
         raise InputError("the kernel matrix is not positive definite at any of the penalties; give larger alphas")
     return Path(np.asarray(penalties), errors)
+
+
+def primal_path(G: Array, B: Array, rows: Callable[[], Iterable[tuple[Array, Array]]], penalties: Array) -> Path:
+    """Return the leave-one-out errors of all penalties from G = Phi^T Phi and B = Phi^T Y, by one factorisation each.
+
+    Left out, sample i is missed by (y_i - phi_i v)/(1 - h_i), h_i = |L^-1 phi_i|^2.
+
+    Parameters
+    ----------
+    G : array of shape (p, p)
+    B : array of shape (p, targets)
+    rows : callable
+        Called once per penalty; yields blocks of features and their targets, (m, p) and (m, targets).
+    penalties : array
+    """
+    from scipy.linalg import solve_triangular
+
+    errors = np.full((len(penalties), B.shape[1]), np.inf)
+    for row, penalty in enumerate(penalties):
+        try:
+            L = factor(G, penalty)
+        except InputError:
+            continue
+        coefficients, total, count = solve(L, B), np.zeros(B.shape[1]), 0
+        for Phi, Y in rows():
+            half = solve_triangular(
+                L, np.asfortranarray(Phi.T, dtype=float), lower=True, overwrite_b=True, check_finite=False
+            )
+            kept = 1 - np.einsum("ki,ki->i", half, half)
+            total += (((Y - Phi @ coefficients) / np.maximum(kept, np.finfo(float).tiny)[:, None]) ** 2).sum(0)
+            count += len(Y)
+        errors[row] = total / count
+    if np.isinf(errors).all():
+        raise InputError("the Gram matrix is not positive definite at any of the penalties; give larger alphas")
+    return Path(np.asarray(penalties), errors)
+
+
+class Iterations(NamedTuple):
+    """What conjugate gradients return: coefficients (n, targets), their number of steps, the largest relative residual."""
+
+    coefficients: Array
+    steps: int
+    residual: float
+
+
+def conjugate_gradients(
+    product: Callable[[Array], Array], Y: Array, penalty: float, nystrom: "Nystrom", tolerance: float, max_steps: int
+) -> Iterations:
+    """Solve (K + penalty) a = Y for all targets side by side, given products with K and a preconditioner."""
+    a, residual = np.zeros_like(Y), Y.copy()
+    size = np.maximum(np.linalg.norm(Y, axis=0), np.finfo(float).tiny)
+    z = nystrom.solve(residual, penalty)
+    direction, weight = z.copy(), np.sum(residual * z, axis=0)
+    steps = 0
+    while steps < max_steps and float(np.max(np.linalg.norm(residual, axis=0) / size)) > tolerance:
+        image = product(direction) + penalty * direction
+        curvature = np.sum(direction * image, axis=0)
+        step = np.divide(
+            weight, curvature, out=np.zeros_like(weight), where=curvature > 0
+        )  # zero once a target is solved
+        a += step * direction
+        residual -= step * image
+        z = nystrom.solve(residual, penalty)
+        before, weight = weight, np.sum(residual * z, axis=0)
+        direction = z + np.divide(weight, before, out=np.zeros_like(weight), where=before > 0) * direction
+        steps += 1
+    return Iterations(a, steps, float(np.max(np.linalg.norm(residual, axis=0) / size)))
+
+
+class Nystrom(NamedTuple):
+    """A low-rank approximation U diag(values) U^T of K, U orthonormal, as a preconditioner.
+
+    References
+    ----------
+    frangella2023randomized.
+    """
+
+    U: Array
+    values: Array
+
+    @classmethod
+    def of(cls, columns: Array, chosen: NDArray[np.intp]) -> "Nystrom":
+        """Return the approximation from the columns K[:, chosen], (n, rank)."""
+        from scipy.linalg import solve_triangular
+
+        core = columns[chosen]
+        shift = float(np.finfo(np.float32).eps * np.trace(core))  # the columns are sums of float32 products
+        L = factor(core, shift)
+        U, singular, _ = np.linalg.svd(
+            solve_triangular(L, columns.T, lower=True, check_finite=False).T, full_matrices=False
+        )
+        return cls(U, np.maximum(singular**2 - shift, 0.0))
+
+    def solve(self, Y: Array, penalty: float) -> Array:
+        """Apply the preconditioner's inverse: 1 off the span of U, (smallest value + penalty)/(value + penalty) on it."""
+        inside = self.U.T @ Y
+        scaled = inside * ((self.values[-1] + penalty) / (self.values + penalty))[:, None]
+        return np.asarray(Y + self.U @ (scaled - inside))
 
 
 def factor(K: Array, penalty: float) -> Array:
