@@ -8,10 +8,14 @@ from attlas.claims import (
     Measurement,
     Outcome,
     feature_curves,
+    features_activations,
     features_bias_correlation,
     features_bias_misaligned,
+    features_expressivity,
     features_kernel_limit,
     features_key_averages,
+    features_risk_bound,
+    features_target_degree,
 )
 
 from .broken import verdict_of
@@ -87,7 +91,7 @@ def test_a_bias_lowers_the_cost_of_a_correlation():
 
 def test_targets_have_names():
     X = feature_curves.tokens.sphere(5, 4, 3, 0)
-    for name in ("query 2", "keys 1", "correlation 2", "rotated 1"):
+    for name in ("query 2", "keys 1", "correlation 2", "rotated 1", "weighted 2"):
         assert feature_curves.target_of(name, 3, 0)(X).shape == (5,)
     assert not np.allclose(*(feature_curves.target_of(name, 3, 0)(X) for name in ("correlation 1", "rotated 1")))
 
@@ -118,3 +122,95 @@ def test_only_an_aligned_correlation_may_gain():
         m.result["plain_cost"][1] = np.inf
     assert judge(censored).outcome is Outcome.INCONCLUSIVE
     assert len(features_bias_misaligned.draw(misaligned()).axes) == 3
+
+
+def expressed(slope, scatter=0.1):
+    rng = np.random.default_rng(1)
+    return [
+        Measurement(
+            features_expressivity.Point(heads=M), seed, {"errors": M**slope * np.exp(rng.normal(0, scatter, 5))}
+        )
+        for M in (32, 64, 128, 256)
+        for seed in range(4)
+    ]
+
+
+def test_more_heads_express_more():
+    points = [features_expressivity.Point(heads=M, d=2, keys=3) for M in (10, 20, 40)]
+    claim = features_expressivity.CLAIM
+    results = [Measurement(p, s, claim.measure(p, s)) for p in points for s in range(4)]
+    assert claim.judge(results).outcome is not Outcome.REFUTED
+    assert len(claim.draw(results).axes) == 1
+    judge = claim.judge
+    assert judge(expressed(-1.0)).outcome is Outcome.SUPPORTED
+    assert judge(expressed(-2.0, 0.5)).outcome is Outcome.SUPPORTED
+    assert judge(expressed(-0.7)).outcome is Outcome.REFUTED
+    assert judge(expressed(-1.0, 1.0)).outcome is Outcome.INCONCLUSIVE
+    assert (
+        judge(expressed(-9.0)).outcome is Outcome.INCONCLUSIVE
+    )  # at the floor of the arithmetic there is nothing to fit
+
+
+def ranked(order):
+    B = 10.0 ** np.arange(14)
+    return [
+        Measurement(
+            features_target_degree.Point(),
+            seed,
+            {
+                "tenth": order(B) * (1 + 0.01 * seed),
+                "half": order(B),
+                "B": B,
+                "rkhs": B[::-1].copy(),
+                "variance": np.ones(14),
+            },
+        )
+        for seed in range(3)
+    ]
+
+
+def test_the_order_of_costs_decides():
+    judge = features_target_degree.judge
+    found = judge(ranked(lambda B: B**0.3))
+    assert found.outcome is Outcome.SUPPORTED
+    assert found.numbers["d=4 rank correlation with RKHS norm"] == pytest.approx(-1)
+    assert judge(ranked(lambda B: B**-0.3)).outcome is Outcome.REFUTED
+    shuffled = np.random.default_rng(0).permutation(14)
+    assert judge(ranked(lambda B: B[shuffled])).outcome is Outcome.INCONCLUSIVE
+    assert judge(ranked(lambda B: np.full_like(B, np.inf))).outcome is Outcome.INCONCLUSIVE
+    assert len(features_target_degree.draw(ranked(lambda B: B**0.3)).axes) == 2
+
+
+def test_costs_are_those_of_the_targets():
+    point = features_target_degree.Point(d=2, keys=3, n=200)
+    result = features_target_degree.measure(point, 0)
+    cost = dict(zip(features_target_degree.TARGETS, result["tenth"], strict=True))
+    assert 0 < cost["query 1"] < cost["query 2"] < cost["query 4"]
+    assert (result["half"] <= result["tenth"]).all()
+
+
+def test_risks_above_the_bound_refute_it():
+    point = features_risk_bound.Point(target="keys 1", n=40, heads=10, d=3, keys=4)
+    results = [Measurement(point, s, features_risk_bound.measure(point, s)) for s in range(2)]
+    found = features_risk_bound.judge(results)
+    assert found.outcome is Outcome.SUPPORTED
+    assert 0 < results[0].result["risk"] < results[0].result["constant"]
+    assert len(features_risk_bound.draw(results).axes) == 1
+    results[0].result["risk"] = 2 * results[0].result["bound"]
+    assert features_risk_bound.judge(results).outcome is Outcome.REFUTED
+    results[0].result["risk"] = np.nan
+    assert features_risk_bound.judge(results).outcome is Outcome.INCONCLUSIVE
+
+
+def test_activations_are_compared_on_the_same_data():
+    point = features_activations.Point(heads=40, d=4, keys=4, n=128)
+    results = [Measurement(point, s, features_activations.measure(point, s)) for s in range(4)]
+    found = features_activations.judge(results)
+    assert found.numbers["d=4 bias 0 correlation 1 softmax"] > 0.9  # softmax does not learn it
+    assert found.numbers["d=4 bias 0 correlation 1 relu"] < 0.5
+    assert len(features_activations.draw(results).axes) == 4
+    swapped = [
+        Measurement(point, m.seed, m.result | {"relu": m.result["softmax"], "softmax": m.result["relu"]})
+        for m in results
+    ]
+    assert features_activations.judge(swapped).outcome is Outcome.REFUTED

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from attlas.errors import InputError
-from attlas.numerics import fit_line, mean_interval
+from attlas.numerics import fit_line, mean_interval, rank_correlation
 
 
 def test_mean_interval_covers_as_often_as_it_says():
@@ -37,3 +37,20 @@ def test_bad():
         mean_interval([1.0])
     with pytest.raises(InputError, match="three points"):
         fit_line([1, 1, 1], [1, 2, 3])
+
+
+def test_rank_correlation_is_spearmans_and_its_interval_covers():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 9))
+    assert rank_correlation(x, y)[0] == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert rank_correlation([1, 2, 3, 4, np.inf], [1, 8, 9, 20, 21])[0] == pytest.approx(1)
+    truth = 6 / np.pi * np.arcsin(0.6 / 2)  # of a binormal with correlation 0.6
+    inside = 0
+    for _ in range(400):
+        a, b = rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 14).T
+        _, low, high = rank_correlation(a, b, 0.9)
+        inside += low <= truth <= high
+    assert 0.84 < inside / 400 < 0.97
+    for bad in ([1, 2, 3, 4], [1, 1, 1, 1, 1], [1, 2, 3, 4, np.nan]):
+        with pytest.raises(InputError):
+            rank_correlation(bad, np.arange(len(bad)))

@@ -16,7 +16,10 @@ Target = targets.Query | targets.KeyAverage | targets.Correlation
 
 
 def target_of(name: str, d: int, seed: int) -> Target:
-    """Return "query 2", "keys 2", "correlation 1" or "rotated 1": a family, its power, a drawn direction or rotation."""
+    """Return "query 2", "keys 2", "correlation 1", "rotated 1", "weighted 1": a family, its power, what it draws.
+
+    "weighted 2" is (1/N) sum <x_0, x_i>^2 <beta, x_i>.
+    """
     family, power = name.split()
     rng = stream(seed, "target")
     beta = rng.standard_normal(d)
@@ -26,19 +29,21 @@ def target_of(name: str, d: int, seed: int) -> Target:
         return targets.Query(beta, int(power))
     if family == "keys":
         return targets.KeyAverage(beta, int(power))
+    if family == "weighted":
+        return targets.Correlation(int(power), beta=beta, key_power=1)
     return targets.Correlation(int(power), S=rotation if family == "rotated" else None)
 
 
 class Draw:
-    """Training and test sequences on the sphere, and the normalised values of the targets."""
+    """Training and test sequences on the sphere, the normalised values of the targets, and their variances before."""
 
     def __init__(self, names: Sequence[str], d: int, keys: int, n: int, n_test: int, seed: int) -> None:
         self.X = tokens.sphere(n, keys + 1, d, stream(seed, "train"))
         self.X_test = tokens.sphere(n_test, keys + 1, d, stream(seed, "test"))
         functions = [target_of(name, d, seed) for name in names]
         Y, expected = (np.stack([f(x) for f in functions], axis=1) for x in (self.X, self.X_test))
-        self._scale = expected.std(0)
-        self.Y, self.expected = Y / self._scale, expected / self._scale
+        self.variance = expected.var(0)
+        self.Y, self.expected = Y / expected.std(0), expected / expected.std(0)
 
     def attention(self, sizes: Sequence[int], bias: float = 0.0) -> Array:
         """Return test error over variance (sizes, targets) of infinitely many heads, the penalty chosen by leave-one-out."""

@@ -12,6 +12,7 @@ from attlas.features.complexity import complexity as complexity
 from attlas.features.heads import attention_heads as attention_heads
 from attlas.features.heads import mlp_neurons as mlp_neurons
 from attlas.features.ridge import Curve as Curve
+from attlas.features.sample_cost import cost_interval as cost_interval
 from attlas.features.sample_cost import exponent as exponent
 from attlas.features.sample_cost import sample_cost as sample_cost
 

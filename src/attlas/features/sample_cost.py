@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from attlas.errors import InputError
 from attlas.inputs import array, real
-from attlas.numerics import Line, fit_line
+from attlas.numerics import Line, fit_line, mean_interval
 
 
 def sample_cost(sizes: ArrayLike, errors: ArrayLike, level: float = 0.5) -> float:
@@ -37,6 +37,34 @@ def sample_cost(sizes: ArrayLike, errors: ArrayLike, level: float = 0.5) -> floa
         return 0.0
     share = np.log(e[k - 1] / level) / np.log(e[k - 1] / e[k])
     return float(n[k - 1] * (n[k] / n[k - 1]) ** share)
+
+
+def cost_interval(costs: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
+    """Return the typical sample cost over repeats and its interval, as (cost, low, high).
+
+    Without censored repeats the geometric mean and Student's interval of the logarithms. With them (0 or infinity) the
+    median and the interval of order statistics that contains it with this probability; its ends may be 0 or infinity.
+
+    Parameters
+    ----------
+    costs : array of shape (repeats,)
+        Of `sample_cost`, from independent draws of data.
+    """
+    from scipy import stats
+
+    found = np.sort(np.asarray(costs, dtype=float))
+    if not 0 < real(level, "level") < 1:
+        raise InputError(f"level must lie between 0 and 1; got {level!r}")
+    if found.ndim != 1 or len(found) < 2 or np.isnan(found).any() or np.any(found < 0):
+        raise InputError("costs must be at least two numbers, none negative or NaN")
+    if np.all(np.isfinite(found) & (found > 0)):
+        mean, low, high = mean_interval(np.log(found), level)
+        return float(np.exp(mean)), float(np.exp(low)), float(np.exp(high))
+    n = len(found)
+    k = int(stats.binom.ppf((1 - level) / 2, n, 0.5))  # fewer than k below the median: rarer than (1 - level)/2
+    low, high = (float(found[k - 1]), float(found[n - k])) if k else (0.0, float(np.inf))
+    middle = (float(found[(n - 1) // 2]), float(found[n // 2]))
+    return float(np.sqrt(middle[0] * middle[1])) if 0 < middle[0] <= middle[1] < np.inf else middle[1], low, high
 
 
 class Exponent(NamedTuple):
