@@ -82,8 +82,8 @@ def main():
     seconds = best(theirs, 1)
     worst = np.max(np.abs(np.array(peer) / curve.chosen() - 1))
     print(
-        f"learning curve: {study / seconds:.2f} of scikit-learn's RidgeCV on the same features (aim: 0.6); test errors differ"
-        f" by at most {worst:.1e}"
+        f"learning curve: {study / seconds:.2f} of scikit-learn's RidgeCV on the same features (aim: 0.6);"
+        f" test errors differ by at most {worst:.1e}"
     )
 
 

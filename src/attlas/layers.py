@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 BLOCK = 1 << 23
+_IN_CACHE = 16  # of the random features: as much smaller are their blocks, for they are used three times
 
 Array = NDArray[Any]
 
@@ -77,7 +78,7 @@ def random_feature_attention(
     mask = None if present is None else _mask(present, (n, N))
     columns = np.ascontiguousarray(W.transpose(1, 2, 0).reshape(D, D * M))
     features = np.empty((n, D, M), dtype=X.dtype)
-    for rows in _blocks(n, (2 * D + N) * M):
+    for rows in _blocks(n, _IN_CACHE * (2 * D + N) * M):
         Xt = with_one(X[rows])
         keys, share = Xt[:, 1:], Xt.dtype.type(1 / N)
         projected = (Xt[:, 0] @ columns).reshape(-1, D, M)  # xt_0^T W_m, for every head at once
