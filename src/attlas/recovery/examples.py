@@ -1,0 +1,87 @@
+"""Examples of a layer: contexts, the tokens that look at them, and the outputs seen."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attlas.errors import InputError
+from attlas.inputs import array
+from attlas.layers import softmax
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Contexts X (n, k, d), the queries of each that have an output (n, q, d), and their outputs Y (n, q, d_out)."""
+
+    X: Array
+    queries: Array
+    Y: Array
+
+    @classmethod
+    def of(cls, X: ArrayLike, Y: ArrayLike) -> "Examples":
+        """Check (n, k, d) tokens and their outputs: (n, k, d_out) of every token, or (n, d_out) or (n,) of the last one."""
+        tokens = array(X, "X", ("n", "k", "d"))
+        n, k, _ = tokens.shape
+        if k < 2:
+            raise InputError("X has one token per sequence (k = 1); its attention is always 1, so Theta cannot be seen")
+        outputs = np.asarray(Y, dtype=float) if np.ndim(Y) else None
+        if outputs is None or len(outputs) != n:
+            raise InputError(f"Y has {'no' if outputs is None else len(outputs)} outputs for the {n} sequences of X")
+        if outputs.ndim == 3 and outputs.shape[1] == k:
+            return cls._checked(tokens, tokens, outputs)
+        if outputs.ndim in (1, 2):
+            return cls._checked(tokens, tokens[:, -1:], outputs.reshape(n, 1, -1))
+        raise InputError(
+            f"Y must have shape (n, k, d_out) with n, k = {n}, {k}, or (n, d_out) or (n,) for the last token;"
+            f" got {outputs.shape}"
+        )
+
+    @classmethod
+    def _checked(cls, X: Array, queries: Array, Y: Array) -> "Examples":
+        if not np.isfinite(Y).all():
+            raise InputError("Y has entries that are not finite (NaN or infinite)")
+        if not Y.shape[2]:
+            raise InputError(f"Y has no outputs: shape {Y.shape}")
+        if not np.any(Y):
+            raise InputError("Y is zero everywhere; there is nothing to learn")
+        if np.all(X[:, :1] == X):
+            raise InputError(
+                "all tokens of a sequence are equal; whatever Theta is, attention averages the same tokens"
+            )
+        return cls(X.astype(float), queries.astype(float), Y)
+
+    def split(self, share: float, rng: np.random.Generator) -> tuple["Examples", "Examples"]:
+        """Return two disjoint parts, the second with this share of the sequences, at least one."""
+        order = rng.permutation(len(self.X))
+        held = max(1, round(share * len(order)))
+        if held >= len(order):
+            raise InputError(f"X has {len(order)} sequences; one must be left to learn from besides those held out")
+        return self.take(order[held:]), self.take(order[:held])
+
+    def take(self, rows: NDArray[np.intp] | slice) -> "Examples":
+        """Return these sequences."""
+        return Examples(self.X[rows], self.queries[rows], self.Y[rows])
+
+    def blocks(self, numbers_per_sequence: int, numbers: int = 1 << 21) -> list["Examples"]:
+        """Cut into parts whose scratch stays below `numbers`."""
+        step = max(1, numbers // max(1, numbers_per_sequence))
+        return [self.take(slice(start, start + step)) for start in range(0, len(self.X), step)]
+
+    def attend(self, Theta: Array) -> tuple[Array, Array]:
+        """Return attention P (n, q, k) and attended tokens Z = P X (n, q, d) of one head."""
+        P = softmax((self.queries @ Theta) @ self.X.transpose(0, 2, 1))
+        return P, P @ self.X
+
+    def output(self, Theta: Array, W: Array) -> Array:
+        """Return what a layer would have given, of the shape of Y."""
+        found = np.zeros((*self.Y.shape[:2], W.shape[2]))
+        for theta, value in zip(Theta, W, strict=True):
+            found += self.attend(theta)[1] @ value
+        return found
+
+    def residual(self, Theta: Array, W: Array) -> float:
+        """Return the relative error |F(X) - Y|/|Y|."""
+        return float(np.linalg.norm(self.output(Theta, W) - self.Y) / np.linalg.norm(self.Y))

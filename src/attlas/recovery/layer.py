@@ -1,0 +1,140 @@
+"""A layer and what can be known of it: different parameters can give the same function."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attlas.errors import InputError
+from attlas.inputs import array, real
+from attlas.layers import multi_head_attention, softmax
+from attlas.numerics import stream
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """F(X) = sum_i softmax(X Theta_i X^T) X W_i.
+
+    Attributes
+    ----------
+    Theta : array of shape (m, d, d)
+    W : array of shape (m, d, d_out)
+    """
+
+    Theta: Array
+    W: Array
+
+    def __post_init__(self) -> None:
+        Theta = array(self.Theta, "Theta", ("m", "d", "d"))
+        m, d, other = Theta.shape
+        if d != other:
+            raise InputError(f"Theta must have shape (m, d, d); got {Theta.shape}")
+        object.__setattr__(self, "Theta", Theta)
+        object.__setattr__(self, "W", array(self.W, "W", ("m", "d", "d_out"), (m, d, None)))
+
+    @property
+    def heads(self) -> int:
+        """Number of heads."""
+        return len(self.Theta)
+
+    @property
+    def d(self) -> int:
+        """Dimension of a token."""
+        return int(self.Theta.shape[1])
+
+    def __call__(self, X: ArrayLike) -> Array:
+        """Return the outputs (n, k, d_out) of all tokens."""
+        return multi_head_attention(X, self.Theta, self.W)
+
+    def canonical(self, k: int | None = None, tolerance: float = 1e-8) -> "Layer":
+        """Return the simplest layer of the same function: heads of equal attention merged, those without effect dropped.
+
+        Heads are in the order of their norm |W_i|, the largest first. What is equal and what has no effect is decided on
+        outputs for random tokens, to `tolerance` of the whole.
+
+        Parameters
+        ----------
+        k : int, optional
+            Length of the sequences, if it is always the same. At k = 2 alone, head (T, A) equals head (-T, -A) plus head
+            (0, 2 A); the sign is then chosen so that the largest entry of T is positive.
+        """
+        Theta, W = (self.Theta, self.W) if k != 2 else self._one_sign()
+        X = stream(0, "canonical").standard_normal((200, 3 if k is None else k, self.d))
+        tolerance = real(tolerance, "tolerance", above=0)
+        groups: list[tuple[Array, Array, Array]] = []  # Theta, attention, W
+        whole = 0.0
+        for theta, value in zip(Theta, W, strict=True):
+            P = softmax((X @ theta) @ X.transpose(0, 2, 1))
+            whole = float(np.hypot(whole, np.linalg.norm((P @ X) @ value)))
+            for place, (first, attention, total) in enumerate(groups):
+                if np.abs(P - attention).mean() < tolerance:
+                    groups[place] = (first, attention, total + value)
+                    break
+            else:
+                groups.append((theta, P, value))
+        kept = [group for group in groups if np.linalg.norm((group[1] @ X) @ group[2]) > tolerance * whole]
+        kept.sort(key=lambda group: -float(np.linalg.norm(group[2])))
+        if not kept:  # the zero function
+            return Layer(np.zeros((1, self.d, self.d)), np.zeros((1, *self.W.shape[1:])))
+        return Layer(np.array([group[0] for group in kept]), np.array([group[2] for group in kept]))
+
+    def _one_sign(self) -> tuple[Array, Array]:
+        """Return the heads with the sign of k = 2 chosen, and the uniform head that this leaves."""
+        largest = self.Theta.reshape(self.heads, -1)
+        places = np.argmax(np.abs(largest), axis=1)
+        flip = largest[np.arange(self.heads), places] < 0
+        sign = np.where(flip, -1.0, 1.0)[:, None, None]
+        uniform = 2 * self.W[flip].sum(0)
+        return (
+            np.concatenate([self.Theta * sign, np.zeros((1, self.d, self.d))]),
+            np.concatenate([self.W * sign, uniform[None]]),
+        )
+
+
+def same_function(first: Layer, second: Layer, k: int | None = None, tolerance: float = 1e-9) -> bool:
+    """Return whether two layers give the same outputs, to a relative difference of `tolerance`, on random sequences.
+
+    Parameters
+    ----------
+    first, second : Layer
+    k : int, optional
+        Length of the sequences; 2, 3 and 5 if not given. Some layers agree at length two alone.
+    """
+    return difference(first, second, k) <= real(tolerance, "tolerance", least=0)
+
+
+def difference(first: Layer, second: Layer, k: int | None = None) -> float:
+    """Return the relative difference of the outputs of two layers on random tokens of standard normal entries."""
+    if first.d != second.d or first.W.shape[2] != second.W.shape[2]:
+        raise InputError(
+            f"the layers have tokens of dimension {first.d} and {second.d},"
+            f" outputs of {first.W.shape[2]} and {second.W.shape[2]}"
+        )
+    rng, apart, size = stream(0, "same function"), 0.0, 0.0
+    for length in (2, 3, 5) if k is None else (k,):
+        X = rng.standard_normal((200, length, first.d))
+        one, other = first(X), second(X)
+        apart += float(np.sum((one - other) ** 2))
+        size += float(np.sum(one**2) + np.sum(other**2)) / 2
+    return float(np.sqrt(apart / size)) if size > 0 else 0.0
+
+
+def parameter_error(found: Layer, truth: Layer) -> float:
+    """Return the larger relative error of Theta and W, heads matched in the best way; infinite if their numbers differ."""
+    from scipy.optimize import linear_sum_assignment
+
+    if found.heads != truth.heads:
+        return float(np.inf)
+    costs = np.array(
+        [
+            [np.sum((a - c) ** 2) + np.sum((b - e) ** 2) for c, e in zip(truth.Theta, truth.W, strict=True)]
+            for a, b in zip(found.Theta, found.W, strict=True)
+        ]
+    )
+    rows, columns = linear_sum_assignment(costs)
+    errors = []
+    for mine, theirs in ((found.Theta[rows], truth.Theta[columns]), (found.W[rows], truth.W[columns])):
+        errors.append(float(np.linalg.norm(mine - theirs)) / max(float(np.linalg.norm(theirs)), np.finfo(float).tiny))
+    return max(errors)

@@ -1,0 +1,242 @@
+"""Recover a layer from examples, with a certificate from examples that were held out."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attlas.errors import InputError
+from attlas.inputs import integer, real
+from attlas.numerics import stream
+from attlas.recovery.examples import Examples
+from attlas.recovery.layer import Layer, difference
+from attlas.recovery.search import gradient_search, random_start
+from attlas.recovery.variable_projection import Fit, variable_projection
+
+Array = NDArray[np.float64]
+
+METHODS = ("auto", "varpro", "lbfgs", "adam")
+EXACT = 1e-6  # a held-out residual below this is no accident
+_DONE = 1e-9  # and below this nothing more is to be gained by another start
+_HELD_OUT = 0.2
+_FLOOR = 1.25  # held-out over training residual, beyond which a fit has followed its noise
+_STEP = 0.1  # by how much of itself the held-out residual must fall to pay for another head
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Why a result may be believed, or not: everything in it is measured on examples that were held out, or counted.
+
+    Attributes
+    ----------
+    held_out, training : float
+        Relative residuals |F(X) - Y|/|Y|.
+    noise : float
+        What the residual looks like as noise in Y, relative: the held-out residual if it is that of training, else NaN.
+    agreement : float
+        Relative difference of the functions found from the two best starts; NaN if only one was made.
+    sound : bool
+        d_out >= m (k - 1): a row of outputs has as many equations as attention weights. Necessary for sculpting, not for
+        the other methods.
+    source : str
+        Where the search that won began.
+    starts, seconds : int, float
+    met : bool
+    reason : str
+        One sentence.
+    """
+
+    held_out: float
+    training: float
+    noise: float
+    agreement: float
+    sound: bool
+    source: str
+    starts: int
+    seconds: float
+    met: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What `learn` returns.
+
+    Attributes
+    ----------
+    layer : Layer
+    certificate : Certificate
+    trace : tuple of (heads, held-out residual)
+        One pair per number of heads tried.
+    """
+
+    layer: Layer
+    certificate: Certificate
+    trace: tuple[tuple[int, float], ...]
+
+    @property
+    def Theta(self) -> Array:
+        """Query-key matrices (m, d, d)."""
+        return self.layer.Theta
+
+    @property
+    def W(self) -> Array:
+        """Value matrices (m, d, d_out)."""
+        return self.layer.W
+
+    def canonical(self) -> Layer:
+        """Return the simplest layer of the same function."""
+        return self.layer.canonical()
+
+
+def learn(
+    X: ArrayLike,
+    Y: ArrayLike,
+    heads: int | None = None,
+    *,
+    method: Literal["auto", "varpro", "lbfgs", "adam"] = "auto",
+    seed: int = 0,
+    budget: float = 60.0,
+    max_starts: int = 20,
+    max_heads: int = 12,
+    progress: Callable[[str], None] | None = None,
+) -> Recovered:
+    """Recover Theta and W of F(X) = sum_i softmax(X Theta_i X^T) X W_i from examples.
+
+    Parameters
+    ----------
+    X : array of shape (n, k, d)
+        Tokens of any law; at least two to a sequence.
+    Y : array of shape (n, k, d_out), (n, d_out) or (n,)
+        Outputs of every token, or of the last one only.
+    heads : int, optional
+        If not given, heads are added until the residual on held-out examples stops falling.
+    method : {"auto", "varpro", "lbfgs", "adam"}
+        "auto" is "varpro": variable projection from random starts. The others are there to compare with.
+    seed : int
+    budget : float, default 60
+        Seconds, for each number of heads.
+    max_starts, max_heads : int
+    progress : callable, optional
+        Called with a line of text after every start.
+
+    Returns
+    -------
+    Recovered
+        With a certificate. Where it is not met the parameters are the best guess, and it says why.
+
+    Examples
+    --------
+    >>> from attlas import layers, recovery, tokens
+    >>> Theta, W = recovery.planted_layer(heads=2, d=4, seed=1)
+    >>> X = tokens.boolean(300, 4, 4, seed=2)
+    >>> found = recovery.learn(X, layers.multi_head_attention(X, Theta, W), heads=2)
+    >>> found.certificate.met, recovery.same_function(found.layer, recovery.Layer(Theta, W))
+    (True, True)
+
+    References
+    ----------
+    chen2024provably for the problem; golub1973differentiation for the method.
+    """
+    data = Examples.of(X, Y)
+    if method not in METHODS:
+        raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+    seconds = real(budget, "budget", above=0)
+    integer(max_starts, "max_starts")
+    train, held_out = data.split(_HELD_OUT, stream(seed, "held out"))
+    kind = "varpro" if method == "auto" else method
+
+    def search(m: int, starts: int = max_starts) -> Recovered:
+        return _search(train, held_out, m, kind, seed, seconds, starts, progress)
+
+    if heads is not None:
+        return search(integer(heads, "heads"))
+    best, trace = search(1), []
+    trace.append((1, best.certificate.held_out))
+    for m in range(2, integer(max_heads, "max_heads") + 1):
+        if best.certificate.held_out <= EXACT:
+            break
+        more = search(m, min(3, max_starts) if best.certificate.met else max_starts)  # what more could fit is noise
+        trace.append((m, more.certificate.held_out))
+        if more.certificate.held_out > (1 - _STEP) * best.certificate.held_out:
+            break
+        best = more
+    return Recovered(best.layer, best.certificate, tuple(trace))
+
+
+def _search(
+    train: Examples,
+    held_out: Examples,
+    heads: int,
+    method: str,
+    seed: int,
+    budget: float,
+    max_starts: int,
+    progress: Callable[[str], None] | None,
+) -> Recovered:
+    """Start again and again, until the fit is exact, two starts agree, or the budget is spent."""
+    began = time.perf_counter()
+    end = began + budget
+    d = train.X.shape[2]
+    runs: list[tuple[float, Fit]] = []
+    for number in range(max_starts):
+        rng = stream(seed, "start", str(heads), str(number))
+        if method == "varpro":
+            fit = variable_projection(train, random_start(heads, d, rng), deadline=end)
+        else:
+            left = max(end - time.perf_counter(), 1e-3)
+            fit = gradient_search(
+                train, heads, "lbfgs" if method == "lbfgs" else "adam", rng, left / 2 if not runs else left
+            )
+        runs.append((held_out.residual(fit.Theta, fit.W), fit))
+        if progress is not None:
+            progress(f"{heads} heads, start {number + 1}: held-out residual {runs[-1][0]:.2e} after {fit.steps} steps")
+        runs.sort(key=lambda run: run[0])
+        if runs[0][0] <= _DONE or time.perf_counter() > end or _settled(runs):
+            break
+    layer = Layer(runs[0][1].Theta, runs[0][1].W)
+    return Recovered(layer, _certify(train, runs, layer, method, time.perf_counter() - began), ((heads, runs[0][0]),))
+
+
+def _settled(runs: list[tuple[float, Fit]]) -> bool:
+    """Return whether the two best runs found the same function: noise is then all that is left."""
+    if len(runs) < 2 or runs[1][0] > 1.01 * runs[0][0]:
+        return False
+    return _apart(runs) < 0.1 * runs[0][0]
+
+
+def _apart(runs: list[tuple[float, Fit]]) -> float:
+    first, second = (Layer(fit.Theta, fit.W) for _, fit in runs[:2])
+    return difference(first, second)
+
+
+def _certify(train: Examples, runs: list[tuple[float, Fit]], layer: Layer, method: str, seconds: float) -> Certificate:
+    held_out, fit = runs[0]
+    k, out = train.X.shape[1], train.Y.shape[2]
+    agreement = _apart(runs) if len(runs) > 1 else float("nan")
+    level = held_out <= _FLOOR * fit.residual
+    noise = held_out if level and held_out > EXACT else float("nan")
+    if held_out <= EXACT:
+        met, reason = True, f"the held-out residual is {held_out:.1e}"
+    elif level and agreement < held_out:
+        met = True
+        reason = (
+            f"the residual is {held_out:.1e} on held-out examples and {fit.residual:.1e} in training, as noise would be,"
+            f" and two starts found the same function to {agreement:.1e}"
+        )
+    elif not level:
+        met = False
+        reason = (
+            f"the residual is {held_out:.1e} on held-out examples but {fit.residual:.1e} in training: the fit does not carry"
+            " over; more examples, fewer heads or more starts may help"
+        )
+    else:
+        met = False
+        other = "no second start was made" if len(runs) < 2 else f"the two best starts differ by {agreement:.1e}"
+        reason = f"the residual stays at {held_out:.1e} and {other}: not the layer, or not found within the budget"
+    sound = bool(out >= layer.heads * (k - 1))
+    source = f"random start, {method}"
+    return Certificate(held_out, fit.residual, noise, agreement, sound, source, len(runs), seconds, met, reason)

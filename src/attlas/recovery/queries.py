@@ -1,0 +1,256 @@
+"""Recover a layer by asking: an oracle that gives the last token's output for any sequence one cares to send.
+
+One head: f(X) = sum_i softmax_i(x_N^T Theta x_i) x_i W. A single token betrays W: f(e_j) = W_j. Two tokens [q + t v; q] give
+f = q W + sigma(t q^T Theta v) t v W, so that the share of v W in the answer is a logistic function of one number of Theta.
+
+References
+----------
+bhattamishra2026queries for the problem; the choice of directions and of their size is ours.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attlas.errors import InputError
+from attlas.inputs import integer, real
+from attlas.numerics import stream
+from attlas.recovery.examples import Examples
+from attlas.recovery.layer import Layer
+from attlas.recovery.learn import EXACT
+from attlas.recovery.search import random_start
+from attlas.recovery.variable_projection import Fit, variable_projection
+
+Array = NDArray[np.float64]
+Oracle = Callable[[Array], Any]
+
+_CERTIFICATE = 12  # fresh queries
+_SATURATED = 12.0  # a logit beyond this is measured again with a shorter step
+_LENGTH = 4  # tokens of an ordinary query
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What `learn_from_queries` returns.
+
+    Attributes
+    ----------
+    layer : Layer
+    queries : int
+        Used to learn; those of the certificate are counted apart.
+    certificate : float
+        Relative error of the layer on twelve fresh queries, standard normal tokens.
+    met : bool
+    reason : str
+    """
+
+    layer: Layer
+    queries: int
+    certificate: float
+    met: bool
+    reason: str
+
+    @property
+    def Theta(self) -> Array:
+        """Query-key matrices (m, d, d)."""
+        return self.layer.Theta
+
+    @property
+    def W(self) -> Array:
+        """Value matrices (m, d, d_out)."""
+        return self.layer.W
+
+
+class Counted:
+    """An oracle that counts its queries, repeats and averages them, and checks every answer."""
+
+    def __init__(self, oracle: Oracle, d: int, repeats: int = 1) -> None:
+        if not callable(oracle):
+            raise InputError("oracle must be a function of an array (k, d) that returns the last token's output")
+        self._oracle, self._d, self._repeats = oracle, d, repeats
+        self.queries = 0
+        self.outputs: int | None = None
+
+    def __call__(self, X: Array) -> Array:
+        """Return the answer (d_out,), averaged over repeats."""
+        return np.asarray(sum(self._ask(X) for _ in range(self._repeats)) / self._repeats)
+
+    def _ask(self, X: Array) -> Array:
+        self.queries += 1
+        try:
+            answer = self._oracle(X.copy())
+        except Exception as error:
+            raise InputError(f"the oracle raised {type(error).__name__} at query {self.queries}: {error}") from error
+        try:
+            found = np.atleast_1d(np.asarray(answer, dtype=float))
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"the oracle must return numbers of shape (d_out,); got {type(answer).__name__}"
+            ) from error
+        if found.ndim != 1 or not len(found) or (self.outputs is not None and len(found) != self.outputs):
+            expected = "(d_out,)" if self.outputs is None else f"({self.outputs},), as before"
+            raise InputError(
+                f"the oracle must return the last token's output, shape {expected}; for {X.shape} tokens it returned shape"
+                f" {np.shape(answer)}"
+            )
+        if not np.isfinite(found).all():
+            raise InputError(f"the oracle's answer to query {self.queries} is not finite")
+        self.outputs = len(found)
+        return found
+
+
+def learn_from_queries(
+    oracle: Oracle,
+    d: int,
+    heads: int | None = 1,
+    *,
+    rank: int | None = None,
+    noise: float = 0.0,
+    repeats: int = 1,
+    step: float = 1.0,
+    seed: int = 0,
+    ratio: float = 4.0,
+    max_heads: int = 8,
+) -> Probed:
+    """Recover a layer from an oracle of its last token's output.
+
+    Parameters
+    ----------
+    oracle : callable
+        ``oracle(X)`` with X (k, d), any k >= 1, returns (d_out,) or a number.
+    d : int
+        Dimension of a token.
+    heads : int, optional
+        One head is recovered in closed form from d^2 + d queries. Several, by variable projection on ordinary queries:
+        standard normal tokens, `ratio` equations per unknown. If not given, heads are added until fresh queries are met.
+    rank : int, optional
+        Of Theta, for one head: 2 rank d + d queries.
+    noise : float, default 0
+        Of the oracle, relative to its outputs, if it has any. Logits are then kept where it does not drown them, and the
+        certificate is held against it.
+    repeats : int, default 1
+        Ask every query so often and average, against noise.
+    step : float, default 1
+        Length t of the steps [q + t v; q]. Logits beyond 12, or beyond what the noise allows, are asked again with a
+        shorter one.
+    seed : int
+    ratio : float, default 4
+    max_heads : int, default 8
+
+    Returns
+    -------
+    Probed
+        With a certificate from fresh queries.
+
+    Examples
+    --------
+    >>> from attlas import layers, recovery
+    >>> Theta, W = recovery.planted_layer(heads=1, d=5, seed=0)
+    >>> oracle = lambda X: layers.multi_head_attention(X[None], Theta, W)[0, -1]
+    >>> found = recovery.learn_from_queries(oracle, d=5)
+    >>> found.queries, bool(abs(found.Theta - Theta).max() < 1e-12)
+    (30, True)
+    """
+    d = integer(d, "d")
+    ask = Counted(oracle, d, integer(repeats, "repeats"))
+    noise = real(noise, "noise", least=0) / np.sqrt(repeats)
+    real(step, "step", above=0)
+    real(ratio, "ratio", least=1)
+    if rank is not None:
+        if heads != 1:
+            raise InputError("rank is for one head; leave it out for several")
+        if integer(rank, "rank") > d:
+            raise InputError(f"rank must be at most d = {d}; got {rank}")
+    if heads == 1:
+        layer = _one_head(ask, d, rank, step, noise, seed)
+        return _certified(ask, layer, noise, seed, ask.queries)
+    tried: list[Probed] = []
+    for m in [integer(heads, "heads")] if heads is not None else range(1, integer(max_heads, "max_heads") + 1):
+        fit = _ordinary(ask, d, m, ratio, noise, seed)
+        tried.append(_certified(ask, Layer(fit.Theta, fit.W), noise, seed, ask.queries))
+        if tried[-1].met:
+            break
+    return min(tried, key=lambda found: found.certificate)
+
+
+def _one_head(ask: Counted, d: int, rank: int | None, step: float, noise: float, seed: int) -> Layer:
+    largest = min(_SATURATED, max(float(np.log(0.05 / noise)), 1.0)) if noise > 0 else _SATURATED
+
+    def logits(queries: Array, directions: Array) -> Array:
+        return np.array([[_logit(ask, q, v, W, step, largest) for v in directions] for q in queries])
+
+    W = np.array([ask(row[None]) for row in np.eye(d)])
+    if np.linalg.norm(W) == 0:
+        raise InputError("the oracle's output is zero for every single token: W = 0, and Theta cannot be seen")
+    directions = _equal_overlap(W)
+    if rank is None:
+        measured = logits(np.eye(d), directions)
+        return Layer((measured @ directions)[None], W[None])
+    # Theta = (Theta V)(Q Theta V)^+ (Q Theta), for random V of `rank` columns and Q of `rank` rows
+    rng = stream(seed, "sketch")
+    V = np.linalg.qr(rng.standard_normal((d, rank)))[0]
+    Q = np.linalg.qr(rng.standard_normal((d, rank)))[0].T
+    right = logits(np.eye(d), V.T)
+    left = logits(Q, directions) @ directions
+    return Layer((right @ np.linalg.pinv(Q @ right) @ left)[None], W[None])
+
+
+def _logit(ask: Counted, q: Array, v: Array, W: Array, step: float, largest: float) -> float:
+    """Return q^T Theta v, from the share of v W in the answer; a saturated one is asked again with a shorter step."""
+    value = v @ W
+    t = step
+    for _ in range(60):
+        answer = ask(np.array([q + t * v, q])) - q @ W
+        share = float(answer @ value) / (t * float(value @ value))
+        if 0 < share < 1 and abs(np.log(share / (1 - share))) < largest:
+            return float(np.log(share / (1 - share)) / t)
+        t /= 4
+    return 0.0
+
+
+def _equal_overlap(W: Array) -> Array:
+    """Return an orthonormal basis (rows) whose every member has the same overlap with the top direction u of W, so v W != 0.
+
+    The Householder reflection that takes (1, .., 1)/sqrt(d) to u, applied to the unit vectors.
+    """
+    d = len(W)
+    u = np.linalg.svd(W)[0][:, 0]
+    even = np.ones(d) / np.sqrt(d)
+    if u @ even < 0:
+        u = -u
+    normal = even - u
+    size = float(normal @ normal)
+    return np.eye(d) - (2 / size * np.outer(normal, normal) if size > 1e-20 else 0)
+
+
+def _ordinary(ask: Counted, d: int, heads: int, ratio: float, noise: float, seed: int, starts: int = 20) -> Fit:
+    """Fit a layer of this many heads to ordinary queries, from several random starts."""
+    rng = stream(seed, "queries", str(heads))
+    outputs = ask.outputs or len(ask(rng.standard_normal((_LENGTH, d))))
+    n = int(np.ceil(ratio * heads * (d * d + d * outputs) / outputs))
+    X = rng.standard_normal((n, _LENGTH, d))
+    data = Examples.of(X, np.array([ask(x) for x in X]))
+    fits: list[Fit] = []
+    for number in range(starts):
+        start = random_start(heads, d, stream(seed, "start", str(heads), str(number)))
+        fits.append(variable_projection(data, start))
+        if fits[-1].residual <= max(1e-10, 2 * noise):
+            break
+    return min(fits, key=lambda fit: fit.residual)
+
+
+def _certified(ask: Counted, layer: Layer, noise: float, seed: int, used: int) -> Probed:
+    rng = stream(seed, "certificate", str(layer.heads))
+    X = rng.standard_normal((_CERTIFICATE, _LENGTH, layer.d))
+    answers = np.array([ask(x) for x in X])
+    size = float(np.linalg.norm(answers))
+    error = float(np.linalg.norm(layer(X)[:, -1] - answers)) / (size if size > 0 else 1.0)
+    goal = max(EXACT, 30 * noise)  # noise moves the parameters, and steep heads multiply that
+    met = error <= goal
+    reason = f"{_CERTIFICATE} fresh queries are answered to {error:.1e}" + (
+        "" if met else f", not {goal:g}: more heads, a noisier oracle, or not found"
+    )
+    return Probed(layer, used, error, met, reason)

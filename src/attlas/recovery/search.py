@@ -1,0 +1,115 @@
+"""Searches that anyone would try: gradients of the squared error in Theta and W together, from random starts."""
+
+import contextlib
+import time
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attlas.recovery.examples import Examples
+from attlas.recovery.variable_projection import Fit, eliminate
+
+Array = NDArray[np.float64]
+
+Method = Literal["lbfgs", "adam"]
+_RESTART = 500  # iterations of L-BFGS from one start
+_ADAM = 20_000  # steps of Adam, its rate falling as a cosine
+_BATCH = 128  # sequences in a step of Adam
+
+
+def random_start(heads: int, d: int, rng: np.random.Generator) -> Array:
+    """Return Theta (heads, d, d) whose logits have standard deviation one."""
+    return np.asarray(rng.standard_normal((heads, d, d)) / d)
+
+
+def gradient_search(
+    data: Examples, heads: int, method: Method, rng: np.random.Generator, budget: float, tolerance: float = 1e-12
+) -> Fit:
+    """Minimise |F(X) - Y|^2 over Theta and W by L-BFGS with restarts or by Adam, within `budget` seconds; the best is kept.
+
+    Y is scaled to unit mean square, and W starts as the best one for its Theta.
+    """
+    end = time.perf_counter() + budget
+    scale = float(np.sqrt(np.mean(data.Y**2)))
+    unit = Examples(data.X, data.queries, data.Y / scale)
+    d, out = data.X.shape[2], data.Y.shape[2]
+    cut, best, steps = heads * d * d, None, 0
+    while best is None or (time.perf_counter() < end and best[0] > tolerance**2):
+        Theta = random_start(heads, d, rng)
+        start = np.concatenate([Theta.ravel(), eliminate(unit, Theta).W.ravel()])
+        run = _lbfgs if method == "lbfgs" else _adam
+        loss, found, taken = run(unit, start, (heads, d, out), end, rng)
+        steps += taken
+        if best is None or loss < best[0]:
+            best = loss, found
+    found = best[1]
+    Theta, W = found[:cut].reshape(heads, d, d), found[cut:].reshape(heads, d, out) * scale
+    return Fit(Theta, W, data.residual(Theta, W), steps, False)
+
+
+def loss_and_gradient(data: Examples, v: Array, shape: tuple[int, int, int]) -> tuple[float, Array]:
+    """Return the mean squared error of (Theta, W), flattened one after the other, and its gradient."""
+    heads, d, out = shape
+    cut = heads * d * d
+    Theta, W = v[:cut].reshape(heads, d, d), v[cut:].reshape(heads, d, out)
+    attended = [data.attend(theta) for theta in Theta]
+    R = sum(Z @ value for (_, Z), value in zip(attended, W, strict=True)) - data.Y
+    slope = R * (2 / R.size)
+    gradient_Theta, gradient_W = np.empty_like(Theta), np.empty_like(W)
+    for i, (P, Z) in enumerate(attended):
+        gradient_W[i] = Z.reshape(-1, d).T @ slope.reshape(-1, out)
+        pull = (slope @ W[i].T) @ data.X.transpose(0, 2, 1)  # of the output on each attention weight
+        logits = P * (pull - np.sum(P * pull, axis=2, keepdims=True))
+        gradient_Theta[i] = data.queries.reshape(-1, d).T @ (logits @ data.X).reshape(-1, d)
+    return float(np.mean(R * R)), np.concatenate([gradient_Theta.ravel(), gradient_W.ravel()])
+
+
+def _lbfgs(
+    data: Examples,
+    start: Array,
+    shape: tuple[int, int, int],
+    end: float,
+    rng: np.random.Generator,  # noqa: ARG001
+) -> tuple[float, Array, int]:
+    from scipy.optimize import minimize
+
+    best, found = np.inf, start
+
+    class _OutOfTime(Exception):
+        pass
+
+    def value(v: Array) -> tuple[float, Array]:
+        nonlocal best, found
+        loss, slope = loss_and_gradient(data, v, shape)
+        if loss < best:
+            best, found = loss, v.copy()
+        if time.perf_counter() > end:
+            raise _OutOfTime
+        return loss, slope
+
+    taken = 0
+    options = {"maxiter": _RESTART, "maxcor": 30, "ftol": 1e-30, "gtol": 1e-14, "maxfun": 4 * _RESTART}
+    with contextlib.suppress(_OutOfTime):
+        taken = int(minimize(value, start, jac=True, method="L-BFGS-B", options=options).nit)
+    return best, found, taken
+
+
+def _adam(
+    data: Examples, start: Array, shape: tuple[int, int, int], end: float, rng: np.random.Generator
+) -> tuple[float, Array, int]:
+    v, first, second = start.copy(), np.zeros_like(start), np.zeros_like(start)
+    began, step, order = time.perf_counter(), 0, np.arange(0)
+    while step < _ADAM and (now := time.perf_counter()) < end:
+        if len(order) < _BATCH:
+            order = rng.permutation(len(data.X))
+        slope = loss_and_gradient(data.take(order[:_BATCH]), v, shape)[1]
+        order = order[_BATCH:]
+        step += 1
+        # the cosine ends with the steps or with the time, whichever comes first
+        share = max(step / _ADAM, (now - began) / max(end - began, 1e-9))
+        rate = 0.01 * 0.5 * (1 + np.cos(np.pi * share)) + 1e-6
+        first = 0.9 * first + 0.1 * slope
+        second = 0.999 * second + 0.001 * slope**2
+        v = v - rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-12)
+    return loss_and_gradient(data, v, shape)[0], v, step

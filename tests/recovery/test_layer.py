@@ -1,0 +1,76 @@
+"""What can be known of a layer: pairs of the same function, the canonical form, equality."""
+
+import numpy as np
+import pytest
+
+from attlas.errors import InputError
+from attlas.recovery import Layer, difference, parameter_error, planted_layer, same_function
+
+RNG = np.random.default_rng(0)
+T, T2, A, B = RNG.standard_normal((4, 5, 5))
+ZERO = np.zeros((5, 5))
+
+
+def layer(*heads):
+    return Layer(np.array([head[0] for head in heads]), np.array([head[1] for head in heads]))
+
+
+SAME = [
+    (layer((T, A), (T2, B)), layer((T2, B), (T, A))),  # order
+    (layer((T, A)), layer((T, 0.3 * A), (T, 0.7 * A))),  # equal attention
+    (layer((T, A)), layer((T, A), (T2, ZERO))),  # no value
+    (layer((T, A)), layer((T, A), (T2, B), (T2, -B))),  # a pair that cancels
+]
+SAME_AT_TWO = [
+    (layer((T, A), (-T, A)), layer((ZERO, 2 * A))),
+    (layer((T, A), (ZERO, B)), layer((-T, -A), (ZERO, B + 2 * A))),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), SAME)
+def test_the_same_function_has_one_canonical_form(first, second):
+    assert difference(first, second) < 1e-14
+    assert same_function(first, second)
+    assert parameter_error(first.canonical(), second.canonical()) < 1e-13
+
+
+@pytest.mark.parametrize(("first", "second"), SAME_AT_TWO)
+def test_some_layers_agree_at_length_two_alone(first, second):
+    assert same_function(first, second, k=2)
+    assert not same_function(first, second, k=3)
+    assert parameter_error(first.canonical(k=2), second.canonical(k=2)) < 1e-13
+    assert first.canonical().heads == first.heads
+
+
+def test_generic_heads_stay():
+    found = Layer(*planted_layer(4, 5, 1)).canonical()
+    assert found.heads == 4
+    assert (np.diff(np.linalg.norm(found.W, axis=(1, 2))) <= 0).all()
+
+
+def test_nothing_at_all_is_one_silent_head():
+    silent = layer((T, A), (T, -A)).canonical()
+    assert silent.heads == 1
+    assert not silent.W.any()
+
+
+def test_different_layers_differ():
+    first, second = Layer(*planted_layer(2, 5, 1)), Layer(*planted_layer(2, 5, 2))
+    assert not same_function(first, second)
+    assert parameter_error(first, second) > 0.1
+    assert parameter_error(first, Layer(*planted_layer(3, 5, 1))) == np.inf
+    with pytest.raises(InputError, match="dimension 5 and 4"):
+        same_function(first, Layer(*planted_layer(2, 4, 1)))
+
+
+@pytest.mark.parametrize(
+    ("Theta", "W", "message"),
+    [
+        (np.zeros((2, 3, 4)), np.zeros((2, 3, 3)), "Theta"),
+        (np.zeros((2, 3, 3)), np.zeros((1, 3, 3)), "W"),
+        (np.full((1, 3, 3), np.nan), np.zeros((1, 3, 3)), "Theta"),
+    ],
+)
+def test_bad_parameters_are_named(Theta, W, message):
+    with pytest.raises(InputError, match=message):
+        Layer(Theta, W)
