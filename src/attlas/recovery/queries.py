@@ -5,7 +5,7 @@ f = q W + sigma(t q^T Theta v) t v W, so that the share of v W in the answer is 
 
 References
 ----------
-bhattamishra2026queries for the problem; the choice of directions and of their size is ours.
+bhattamishra2026provably for the problem; the choice of directions and of their size is ours.
 """
 
 from collections.abc import Callable
