@@ -17,6 +17,7 @@ from attlas.claims import (
     features_risk_bound,
     features_target_degree,
 )
+from attlas.errors import InputError
 
 from .broken import verdict_of
 
@@ -26,7 +27,7 @@ KERNEL = [features_kernel_limit.Point(heads=M, d=4, keys=3, bias=b) for M in (50
 def test_heads_approach_their_kernel():
     verdict = verdict_of(features_kernel_limit.CLAIM, KERNEL, seeds=30)
     assert verdict.outcome is not Outcome.REFUTED
-    assert verdict.numbers["relu bias 0 slope"] == pytest.approx(-0.5, abs=0.1)
+    assert verdict.numbers["relu bias 0 d=4 keys=3 slope"] == pytest.approx(-0.5, abs=0.1)
 
 
 @pytest.mark.parametrize("wrong", [lambda K: 1.05 * K, lambda K: K + 0.02])
@@ -116,6 +117,12 @@ def test_only_an_aligned_correlation_may_gain():
     assert judge(misaligned()).outcome is Outcome.SUPPORTED
     assert judge(misaligned(rotated=0.3)).outcome is Outcome.REFUTED
     assert judge(misaligned(aligned=0.0)).outcome is Outcome.INCONCLUSIVE
+    assert judge(misaligned(aligned=-0.5)).outcome is Outcome.REFUTED
+    assert judge(misaligned(loss=-0.3)).outcome is Outcome.REFUTED
+    blurred = misaligned()
+    for m in blurred:
+        m.result["biased_cost"][1] *= np.exp(0.6 * (-1) ** m.seed)
+    assert judge(blurred).outcome is Outcome.INCONCLUSIVE  # no gain was seen, but none could have been
     assert judge(misaligned(loss=0.0)).outcome is Outcome.INCONCLUSIVE
     censored = misaligned()
     for m in censored:
@@ -152,7 +159,7 @@ def test_more_heads_express_more():
 
 
 def ranked(order):
-    B = 10.0 ** np.arange(14)
+    B = 10.0 ** np.arange(12)
     return [
         Measurement(
             features_target_degree.Point(),
@@ -162,7 +169,7 @@ def ranked(order):
                 "half": order(B),
                 "B": B,
                 "rkhs": B[::-1].copy(),
-                "variance": np.ones(14),
+                "variance": np.ones(12),
             },
         )
         for seed in range(3)
@@ -175,7 +182,7 @@ def test_the_order_of_costs_decides():
     assert found.outcome is Outcome.SUPPORTED
     assert found.numbers["d=4 rank correlation with RKHS norm"] == pytest.approx(-1)
     assert judge(ranked(lambda B: B**-0.3)).outcome is Outcome.REFUTED
-    shuffled = np.random.default_rng(0).permutation(14)
+    shuffled = np.random.default_rng(0).permutation(12)
     assert judge(ranked(lambda B: B[shuffled])).outcome is Outcome.INCONCLUSIVE
     assert judge(ranked(lambda B: np.full_like(B, np.inf))).outcome is Outcome.INCONCLUSIVE
     assert len(features_target_degree.draw(ranked(lambda B: B**0.3)).axes) == 2
@@ -206,11 +213,31 @@ def test_activations_are_compared_on_the_same_data():
     point = features_activations.Point(heads=40, d=4, keys=4, n=128)
     results = [Measurement(point, s, features_activations.measure(point, s)) for s in range(4)]
     found = features_activations.judge(results)
-    assert found.numbers["d=4 bias 0 correlation 1 softmax"] > 0.9  # softmax does not learn it
-    assert found.numbers["d=4 bias 0 correlation 1 relu"] < 0.5
+    assert found.numbers["d=4 correlation 1 softmax"] > 0.9  # softmax does not learn it
+    assert found.numbers["d=4 correlation 1 relu"] < 0.5
     assert len(features_activations.draw(results).axes) == 4
     swapped = [
         Measurement(point, m.seed, m.result | {"relu": m.result["softmax"], "softmax": m.result["relu"]})
         for m in results
     ]
     assert features_activations.judge(swapped).outcome is Outcome.REFUTED
+
+
+def test_points_too_small_for_their_curve_are_refused():
+    with pytest.raises(ValueError, match="2 d"):
+        features_key_averages.Point(d=16, n=64)
+    with pytest.raises(InputError, match="too small"):
+        feature_curves.grid(64, 64)
+
+
+def test_costs_that_never_meet_decide_nothing():
+    apart = costs(1.7, 1.0)
+    for m in apart:
+        m.result["plain" if m.seed else "biased"] = np.inf
+    assert features_bias_correlation.judge(apart).outcome is Outcome.INCONCLUSIVE
+    unknown = costs(1.7, 1.0)
+    unknown[0].result["plain"] = np.nan
+    assert features_bias_correlation.judge(unknown).outcome is Outcome.INCONCLUSIVE
+    lost = expressed(-2.0)
+    lost[0].result["errors"][1] = np.nan
+    assert features_expressivity.judge(lost).outcome is Outcome.INCONCLUSIVE

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_predict, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -49,7 +49,7 @@ def test_what_scikit_learn_expects(estimator, check):
 
 
 def test_infinitely_many_heads_are_kernel_ridge():
-    model = RandomAttentionRegressor("infinite", alpha=0.01).fit(X, Y)
+    model = RandomAttentionRegressor("infinite", alpha=0.01, fit_intercept=False).fit(X, Y)
     K = attention_kernel(X)
     peer = KernelRidge(alpha=0.01 * np.trace(K) / len(X), kernel="precomputed").fit(K, Y)
     fresh = tokens.sphere(7, 5, 4, 1)
@@ -57,7 +57,7 @@ def test_infinitely_many_heads_are_kernel_ridge():
 
 
 def test_finitely_many_are_ridge_on_the_features():
-    model = RandomAttentionRegressor(40, alpha=0.1, random_state=3).fit(X, y)
+    model = RandomAttentionRegressor(40, alpha=0.1, fit_intercept=False, random_state=3).fit(X, y)
     Phi = RandomAttentionFeatures(40, random_state=3).fit(X)
     F = Phi.transform(X)
     peer = Ridge(alpha=0.1 * np.sum(F * F) / len(X), fit_intercept=False).fit(F, y)
@@ -110,21 +110,69 @@ def test_conjugate_gradients_that_stop_early_say_so(monkeypatch):
 
 
 def test_leave_one_out_is_leaving_one_out():
-    """By brute force, at the same absolute penalty."""
-    alphas = [1e-3, 1e-1]
-    model = RandomAttentionRegressor("infinite", alphas=alphas).fit(X, y)
+    """By brute force, at the same absolute penalty; with an intercept the mean is that of the others, too."""
+    alphas, shifted = [1e-3, 1e-1], y + 0.3
     K = attention_kernel(X)
     for row, alpha in enumerate(alphas):
         peer = KernelRidge(alpha=alpha * np.trace(K) / len(X), kernel="precomputed")
-        left_out = cross_val_predict(peer, K, y, cv=LeaveOneOut())
-        assert model.loo_errors_[row, 0] == pytest.approx(np.mean((left_out - y) ** 2), rel=1e-8)
-    assert model.alpha_ in alphas
+        for intercept in (False, True):
+            model = RandomAttentionRegressor("infinite", alphas=alphas, fit_intercept=intercept).fit(X, shifted)
+            left_out = np.empty(len(X))
+            for i in range(len(X)):
+                rest = np.delete(np.arange(len(X)), i)
+                mean = shifted[rest].mean() if intercept else 0.0
+                peer.fit(K[np.ix_(rest, rest)], shifted[rest] - mean)
+                left_out[i] = peer.predict(K[i : i + 1, rest])[0] + mean
+            assert model.loo_errors_[row, 0] == pytest.approx(np.mean((left_out - shifted) ** 2), rel=1e-8)
+            assert model.alpha_ in alphas
+
+
+@pytest.mark.parametrize("solver", ["dual", "primal", "cg"])
+def test_a_constant_added_to_y_is_added_to_predictions(solver):
+    fresh = tokens.sphere(7, 5, 4, 1)
+    for options in ({"alpha": 0.01}, {}):
+        model = RandomAttentionRegressor(20, solver=solver, random_state=0, **options)
+        plain, shifted = (clone(model).fit(X, y + shift).predict(fresh) for shift in (0.0, 1e4))
+        np.testing.assert_allclose(shifted - 1e4, plain, atol=1e-5 * y.std() + 1e-8)
+    constant = RandomAttentionRegressor(20, solver=solver, random_state=0).fit(X, np.full(60, 0.1))
+    np.testing.assert_allclose(constant.predict(fresh), 0.1, atol=1e-12)
+
+
+def test_the_nested_curve_with_intercept_is_that_of_separate_fits():
+    fresh = tokens.sphere(9, 5, 4, 1)
+    expected, shifted = targets.Correlation(1)(fresh) + 0.5, y + 0.5
+    curve = learning_curve(
+        RandomAttentionRegressor("infinite"), X, shifted, fresh, expected, sizes=[10, 60], alphas=[0.1, 0.01]
+    )
+    scale = np.trace(attention_kernel(X)) / 60
+    for j, n in enumerate(curve.sizes):
+        small = np.trace(attention_kernel(X[:n])) / n
+        for i, alpha in enumerate([0.1, 0.01]):
+            model = RandomAttentionRegressor("infinite", alphas=[alpha * scale / small]).fit(X[:n], shifted[:n])
+            assert curve.test[i, j, 0] == pytest.approx(np.mean((model.predict(fresh) - expected) ** 2), rel=1e-8)
+            assert curve.loo[i, j, 0] == pytest.approx(model.loo_errors_[0, 0], rel=1e-8)
+            missed = []
+            for m in range(n - n // 5, n):
+                before = RandomAttentionRegressor(
+                    "infinite", alpha=alpha * scale / (np.trace(attention_kernel(X[:m])) / m)
+                )
+                missed.append(before.fit(X[:m], shifted[:m]).predict(X[m : m + 1])[0] - shifted[m])
+            assert curve.forecast[i, j, 0] == pytest.approx(np.mean(np.square(missed)), rel=1e-7)
+
+
+def test_penalties_below_the_rounding_of_few_heads_are_passed_over():
+    many, f = tokens.sphere(500, 5, 4, 3), targets.Correlation(1)
+    curve = learning_curve(RandomAttentionRegressor(20, random_state=0), many, f(many), X, y)
+    assert np.isinf(curve.loo[0]).all()
+    assert np.isfinite(curve.chosen()).all()
+    one = learning_curve(RandomAttentionRegressor(3, alpha=0.1, random_state=0), X[:50], y[:50], X[50:], y[50:])
+    assert one.test.shape[0] == 1
 
 
 def test_the_nested_curve_is_that_of_separate_fits():
     fresh = tokens.sphere(9, 5, 4, 1)
     expected = np.stack([targets.KeyAverage(BETA, 2)(fresh), targets.Correlation(1)(fresh)], axis=1)
-    model = RandomAttentionRegressor("infinite")
+    model = RandomAttentionRegressor("infinite", fit_intercept=False)
     curve = learning_curve(model, X, Y, fresh, expected, sizes=[10, 33, 60], alphas=[1e-3, 0.1])
     K, cross = attention_kernel(X), attention_kernel(fresh, X)
     for i, penalty in enumerate(curve.penalties):
@@ -184,7 +232,7 @@ def test_constant_y_is_learned():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: RandomAttentionRegressor(0).fit(X, y), "n_heads must be a positive integer; got 0"),
+        (lambda: RandomAttentionRegressor(0).fit(X, y), "n_heads must be an integer of at least 1; got 0"),
         (lambda: RandomAttentionRegressor("many").fit(X, y), "positive integer or 'infinite'"),
         (lambda: RandomAttentionRegressor(5, alpha=-1.0).fit(X, y), "alpha must be positive"),
         (lambda: RandomAttentionRegressor(5, alpha="gcv").fit(X, y), "positive number or 'loo'"),
@@ -203,3 +251,50 @@ def test_constant_y_is_learned():
 def test_bad_input_is_one_sentence(call, message):
     with pytest.raises(InputError, match=message), np.errstate(all="ignore"):
         call()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: RandomAttentionRegressor(20, activation="exp", random_state=0).fit(20 * X, y), "overflow"),
+        (lambda: RandomAttentionRegressor(20, random_state=0).fit(1e13 * X, y), "overflow"),
+        (lambda: RandomAttentionRegressor(20, solver="cg", random_state=0).fit(1e13 * X, y), "overflow"),
+        (lambda: RandomAttentionRegressor(20, random_state=0).fit(1e40 * X, y), "too large for features in float32"),
+        (lambda: RandomAttentionRegressor("infinite").fit(1e80 * X, y), "overflows"),
+        (lambda: RandomAttentionRegressor("infinite", activation="exp").fit(40 * X, y), "overflows"),
+        (lambda: RandomAttentionRegressor(20, random_state=0).fit(X, y).predict(1e35 * X), "too large"),
+        (lambda: RandomAttentionRegressor(20).fit(X, 1e300 * y), "beyond 1e100"),
+        (lambda: RandomAttentionRegressor(20).fit(X, np.empty((60, 0))), "y must have shape"),
+        (lambda: RandomAttentionRegressor(20).fit(X, 1j * y), "complex"),
+        (lambda: RandomAttentionRegressor(20).fit(1j * X, y), "complex"),
+        (lambda: RandomAttentionRegressor(20).fit([[[1.0, 2], [3, 4]], [[1.0, 2]]], [1, 2]), "padded with rows of NaN"),
+        (lambda: RandomAttentionRegressor(20).fit(X[None], y), "X must have shape"),
+        (lambda: RandomAttentionRegressor(20, token_dim=0).fit(X.reshape(60, -1), y), "token_dim"),
+        (lambda: RandomAttentionRegressor(20, token_dim=3).fit(X, y), "token_dim says 3"),
+        (lambda: RandomAttentionRegressor(20, alphas="abc").fit(X, y), "alphas must be"),
+        (lambda: RandomAttentionRegressor(20, alphas=[]).fit(X, y), "alphas must be"),
+        (lambda: RandomAttentionRegressor(20, alpha=[0.1, 1]).fit(X, y), "given as alphas"),
+        (lambda: RandomAttentionRegressor(20, bias="a").fit(X, y), "bias must be"),
+        (lambda: RandomAttentionRegressor(20, solver=np.array(["cg"])).fit(X, y), "solver must be"),
+        (lambda: RandomAttentionFeatures(20, dtype="int64").fit(X), "dtype must be"),
+        (lambda: RandomMLPFeatures(n_heads=0).fit(X), "n_heads"),
+        (lambda: RandomMLPFeatures(n_heads=2).fit(X).transform(X[:, :3]), "3 tokens to a sequence"),
+        (lambda: learning_curve(RandomAttentionRegressor(5), X, Y, X, y), "2 targets and Y_test has 1"),
+        (lambda: learning_curve(RandomAttentionRegressor(5), X, y, X, y, sizes=[16.7, 20]), "increasing integers"),
+        (lambda: learning_curve(RandomAttentionFeatures(5), X, y, X, y), "must be a RandomAttentionRegressor"),
+    ],
+)
+def test_every_mistake_is_one_sentence(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_a_fit_keeps_nothing_of_the_caller_or_of_an_earlier_fit():
+    mine = X.copy()
+    model = RandomAttentionRegressor("infinite").fit(mine, y)
+    before = model.predict(X)
+    mine *= 2
+    np.testing.assert_array_equal(model.predict(X), before)
+    model.set_params(n_heads=10, alpha=0.1, random_state=np.random.default_rng(0)).fit(X, y)
+    assert not hasattr(model, "X_fit_")
+    assert not hasattr(model, "loo_errors_")

@@ -128,3 +128,10 @@ def test_bad_settings_are_named(options, message):
 def test_one_target_at_a_time():
     with pytest.raises(InputError, match="one target"):
         ConstrainedAttentionRegressor(5).fit(X, np.stack([y, y], 1))
+
+
+@pytest.mark.parametrize("value", [0.1, 1e6, 0.0])
+def test_constants_are_learned_at_once(value):
+    model = ConstrainedAttentionRegressor(10, random_state=0).fit(X[:30], np.full(30, value))
+    np.testing.assert_allclose(model.predict(X[:5]), value, rtol=1e-9)
+    assert model.n_iter_ < 100

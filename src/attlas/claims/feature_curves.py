@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attlas import features, tokens
-from attlas.claims.claim import Cost
+from attlas.claims.claim import Cost, Settings
+from attlas.errors import InputError
 from attlas.features import targets
 from attlas.features.ridge import GRID, nested_curve
 from attlas.numerics import stream
@@ -47,7 +48,7 @@ class Draw:
 
     def attention(self, sizes: Sequence[int], bias: float = 0.0) -> Array:
         """Return test error over variance (sizes, targets) of infinitely many heads, the penalty chosen by leave-one-out."""
-        model = features.RandomAttentionRegressor("infinite", bias=bias)
+        model = features.RandomAttentionRegressor("infinite", bias=bias, fit_intercept=False)
         return features.learning_curve(model, self.X, self.Y, self.X_test, self.expected, sizes=sizes).chosen()
 
     def finite(self, models: Mapping[str, "features.RandomAttentionFeatures | features.RandomMLPFeatures"],
@@ -68,7 +69,17 @@ def kernels_cost(n: int, keys: int, n_test: int) -> Cost:
     return Cost(0.3 + 2.5e-8 * pairs + 6e-9 * n**3, int(200_000_000 + 30 * n * (n + n_test)))
 
 
+def labels(points: Sequence[Settings]) -> dict[Settings, str]:
+    """Return a name for every point: its d, and whatever else differs between them."""
+    fields = [
+        name for name in type(points[0]).model_fields if name == "d" or len({getattr(p, name) for p in points}) > 1
+    ]
+    return {p: " ".join(f"{name}={getattr(p, name)}" for name in fields) for p in points}
+
+
 def grid(low: int, high: int, per_doubling: int = 2) -> list[int]:
     """Return sample sizes from low to high, evenly spaced in logarithms."""
+    if not 0 < low < high:
+        raise InputError(f"sample sizes must grow from {low}; the largest, {high}, is too small")
     count = max(2, round(per_doubling * np.log2(high / low)) + 1)
     return sorted({round(n) for n in np.geomspace(low, high, count)})

@@ -8,7 +8,7 @@ from pydantic import Field, PositiveInt
 
 from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.feature_curves import Draw, grid
+from attlas.claims.feature_curves import Draw, grid, labels
 from attlas.claims.figure import COLOURS, MARKERS, panels
 from attlas.numerics import mean_interval
 
@@ -25,7 +25,7 @@ class Point(Settings):
     """Heads, tokens, bias and the largest sample."""
 
     heads: PositiveInt = 200
-    d: PositiveInt = 8
+    d: int = Field(8, ge=2)
     keys: PositiveInt = 8
     bias: float = 0.0
     n: int = Field(1024, ge=64)
@@ -50,6 +50,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     if len({m.seed for m in measurements}) < 3:
         return Verdict(Outcome.INCONCLUSIVE, "needs three seeds", 0.0, "")
     points = list(dict.fromkeys(m.point for m in measurements))
+    names = labels(points)
     level = 1 - (1 - LEVEL) / (len(points) * len(TARGETS))
     numbers: dict[str, float] = {}
     margins: dict[str, float] = {}
@@ -58,7 +59,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         mine = [m.result for m in measurements if m.point == point]
         for t, name in enumerate(TARGETS):
             curves = {a: np.array([r[a][:, t] for r in mine]) for a in ACTIVATIONS}
-            label = f"d={point.d} bias {point.bias:g} {name}"
+            label = f"{names[point]} {name}"
             numbers |= {f"{label} {a}": float(curves[a][:, -1].mean()) for a in ACTIVATIONS}
             gaps = curves["relu"] - curves["softmax"]
             ahead += [

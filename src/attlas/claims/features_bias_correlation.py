@@ -46,22 +46,22 @@ def measure(point: Point, seed: int) -> Result:
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """Exponents in d: that without bias exceeds that with it by more than their errors, for every degree and bias (99 %)."""
-    groups = sorted({(m.point.power, m.point.bias) for m in measurements})
+    groups = sorted({(m.point.power, m.point.bias, m.point.keys) for m in measurements})
     level = 1 - (1 - LEVEL) / len(groups)
     numbers: dict[str, float] = {}
     margins, sides = [], []
-    for power, bias in groups:
-        mine = [m for m in measurements if (m.point.power, m.point.bias) == (power, bias)]
+    for power, bias, keys in groups:
+        mine = [m for m in measurements if (m.point.power, m.point.bias, m.point.keys) == (power, bias, keys)]
         d = [m.point.d for m in mine]
         try:
             found = {key: exponent(d, [m.result[key] for m in mine]) for key in ("plain", "biased")}
+            # the data are shared, so the ratio of costs scatters less than either: its exponent is the difference
+            both = [(m.point.d, m.result["plain"] / m.result["biased"]) for m in mine if _measured(m)]
+            ratio = exponent([d for d, _ in both], [r for _, r in both])
         except InputError as error:
             return Verdict(Outcome.INCONCLUSIVE, f"degree {power}, bias {bias:g}: {error}", 0.0, "")
-        # the data are shared, so the ratio of costs scatters less than either: its exponent is the difference
-        both = [(m.point.d, m.result["plain"] / m.result["biased"]) for m in mine if _measured(m)]
-        ratio = exponent([d for d, _ in both], [r for _, r in both])
         low, high = ratio.line.slope_interval(level)
-        label = f"degree {power} bias {bias:g}"
+        label = f"degree {power} bias {bias:g} keys {keys}"
         numbers |= {
             f"{label} exponent, no bias": found["plain"].line.slope,
             f"{label} exponent, bias": found["biased"].line.slope,
@@ -76,7 +76,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         margins.append(low / ratio.line.slope_error)
         sides.append(1 if low > 0 else -1 if high < 0 else 0)
     closest = groups[int(np.argmin(margins))]
-    label = f"degree {closest[0]} bias {closest[1]:g}"
+    label = f"degree {closest[0]} bias {closest[1]:g} keys {closest[2]}"
     reason = (
         f"n50 grows as d^{numbers[f'{label} exponent, no bias']:.2f} without and d^{numbers[f'{label} exponent, bias']:.2f}"
         f" with bias at {label}; the exponents differ by {numbers[f'{label} difference']:.2f} ± "

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.feature_curves import Draw, grid, kernels_cost
+from attlas.claims.feature_curves import Draw, grid, kernels_cost, labels
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
 from attlas.features import sample_cost
 from attlas.numerics import mean_interval
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEVEL = 0.99
+SHARP = 0.35  # a rotated gain, in logarithms, known to less than this is not known to be none
 TEST = 500  # test sequences
 TARGETS = ("correlation 1", "rotated 1", "keys 2")
 
@@ -48,8 +49,11 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """
     points = list(dict.fromkeys(m.point for m in measurements))
     level = 1 - (1 - LEVEL) / (3 * len(points))
+    names = labels(points)
     numbers: dict[str, float] = {}
     margins: list[float] = []
+    against: list[str] = []
+    blurred = False
     for point in points:
         mine = [m for m in measurements if m.point == point]
         gains = {name: [g for m in mine if np.isfinite(g := _gain(m, TARGETS.index(name)))] for name in TARGETS[:2]}
@@ -63,25 +67,23 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         ):
             mean, low, high = mean_interval(values, level)
             error = max(float(np.std(values, ddof=1)) / np.sqrt(len(values)), 1e-300)
-            numbers |= {
-                f"d={point.d} bias {point.bias:g} {name}": mean,
-                f"d={point.d} bias {point.bias:g} {name} ±": high - mean,
-            }
+            numbers |= {f"{names[point]} {name}": mean, f"{names[point]} {name} ±": high - mean}
+            if (sign and high < 0) or (not sign and low > 0):
+                against.append(f"{names[point]} {name}")
+            blurred = blurred or (not sign and high - mean > SHARP)
             # aligned gain and loss must be above zero; a rotated gain must not be
             margins.append((low if sign else -low) / error)
-    first = f"d={points[-1].d} bias {points[-1].bias:g}"
+    first = names[points[-1]]
     reason = (
         f"at d = {points[-1].d} the bias divides the sample cost of an aligned correlation by"
         f" {np.exp(numbers[f'{first} log gain, aligned']):.2f}, of a rotated one by"
         f" {np.exp(numbers[f'{first} log gain, rotated']):.2f}, and multiplies the error of key averages by"
         f" {np.exp(numbers[f'{first} log loss on key averages']):.2f}"
     )
-    gained = any(margin < 0 for margin in margins[1::3])
-    if gained:
-        return Verdict(
-            Outcome.REFUTED, f"{reason}: a rotated correlation gains", float(min(margins)), "standard errors", numbers
-        )
-    outcome = Outcome.SUPPORTED if min(margins) > 0 else Outcome.INCONCLUSIVE
+    if against:
+        reason = f"{reason}: the wrong way round at {against[0]}"
+        return Verdict(Outcome.REFUTED, reason, float(min(margins)), "standard errors", numbers)
+    outcome = Outcome.SUPPORTED if min(margins) > 0 and not blurred else Outcome.INCONCLUSIVE
     return Verdict(outcome, reason, float(min(margins)), "standard errors", numbers)
 
 

@@ -49,6 +49,8 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """The slope of log error on log M is at most -1 within its error, for every target and d (99 % together)."""
     sizes = sorted({(m.point.d, m.point.keys) for m in measurements})
     level = 1 - (1 - LEVEL) / (len(TARGETS) * len(sizes))
+    if not all(np.isfinite(m.result["errors"]).all() for m in measurements):
+        return Verdict(Outcome.INCONCLUSIVE, "an error is not a finite number", 0.0, "")
     numbers: dict[str, float] = {}
     margins, blurred = [], False
     for d, keys in sizes:
@@ -58,7 +60,10 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
                 return Verdict(Outcome.INCONCLUSIVE, f"{name}: needs two numbers of heads and six runs", 0.0, "")
             line = fit_line([np.log(m.point.heads) for m in mine], [np.log(float(m.result["errors"][t])) for m in mine])
             low, high = line.slope_interval(level)
-            numbers |= {f"d={d} {name} slope": line.slope, f"d={d} {name} slope ±": (high - low) / 2}
+            numbers |= {
+                f"d={d} keys={keys} {name} slope": line.slope,
+                f"d={d} keys={keys} {name} slope ±": (high - low) / 2,
+            }
             margins.append((-1 - low) / line.slope_error)
             blurred = blurred or (high > -1 and (high - low) / 2 > SHARP)
     slopes = {key: value for key, value in numbers.items() if key.endswith("slope")}

@@ -45,6 +45,8 @@ def measure(point: Point, seed: int) -> Result:
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """The slope of log error on log M contains -1/2, and the mean signed error is zero within its error (99 % together)."""
     groups = {_label(m.point): [n for n in measurements if _label(n.point) == _label(m.point)] for m in measurements}
+    if not all(0 < m.result["error"] < np.inf for m in measurements):
+        return Verdict(Outcome.REFUTED, "an error is zero or not a finite number", -np.inf, "standard errors")
     level = 1 - (1 - LEVEL) / (2 * len(groups))
     numbers: dict[str, float] = {}
     margins, blurred = [], False
@@ -109,7 +111,7 @@ def cost(point: Point) -> Cost:
 
 
 def _label(point: Point) -> str:
-    return f"{point.activation} bias {point.bias:g}"
+    return f"{point.activation} bias {point.bias:g} d={point.d} keys={point.keys}"
 
 
 CLAIM = Claim(

@@ -1,14 +1,14 @@
 """features.key-averages: on averages over keys, attention beats a network of as many trained numbers."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, model_validator
 
 from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.feature_curves import Draw, grid
+from attlas.claims.feature_curves import Draw, grid, labels
 from attlas.claims.figure import COLOURS, MARKERS, panels
 from attlas.numerics import mean_interval
 
@@ -24,9 +24,15 @@ class Point(Settings):
     """Heads (the network has heads x (d + 1) neurons), tokens and the largest sample."""
 
     heads: PositiveInt = 200
-    d: PositiveInt = 8
+    d: int = Field(8, ge=2)
     keys: PositiveInt = 8
     n: int = Field(1024, ge=64)
+
+    @model_validator(mode="after")
+    def _enough(self) -> Self:
+        if self.n < 2 * self.d**2:
+            raise ValueError(f"n must be at least 2 d^2 = {2 * self.d**2}: curves start at d^2; got {self.n}")
+        return self
 
 
 def measure(point: Point, seed: int) -> Result:
@@ -46,6 +52,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         return Verdict(Outcome.INCONCLUSIVE, "needs three seeds", 0.0, "")
     points = list(dict.fromkeys(m.point for m in measurements))
     sizes = {point: next(m.result["sizes"] for m in measurements if m.point == point) for point in points}
+    names = labels(points)
     tests = [(p, k, t) for p in points for k in range(1, len(sizes[p])) for t in range(len(TARGETS))]
     level = 1 - (1 - LEVEL) / len(tests)
     numbers: dict[str, float] = {}
@@ -54,7 +61,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         gaps = [float((m.result["network"] - m.result["attention"])[k, t]) for m in measurements if m.point == point]
         mean, low, high = mean_interval(gaps, level)
         error = float(np.std(gaps, ddof=1)) / np.sqrt(len(gaps))
-        name = f"d={point.d} {TARGETS[t]} n={sizes[point][k]:.0f}"
+        name = f"{names[point]} {TARGETS[t]}, {sizes[point][k]:.0f} samples"
         numbers |= {f"{name} gap": mean, f"{name} gap ±": (high - low) / 2}
         margins.append(low / max(error, 1e-300))
         lost += high < 0

@@ -39,7 +39,12 @@ def measure(point: Point, seed: int) -> Result:
     fresh = tokens.sphere(4000, point.keys + 1, point.d, stream(seed, "test"))
     law = complexity(f, point.d)
     model = features.ConstrainedAttentionRegressor(
-        point.heads, radius=float(np.sqrt(law.B)), energy=law.B, tolerance=1e-3, random_state=seed
+        point.heads,
+        radius=float(np.sqrt(law.B)),
+        energy=law.B,
+        tolerance=1e-3,
+        fit_intercept=False,
+        random_state=seed,
     )
     expected = f(fresh)
     found = model.fit(X, f(X)).predict(fresh)

@@ -17,7 +17,7 @@ from attlas.features.sample_cost import exponent as exponent
 from attlas.features.sample_cost import sample_cost as sample_cost
 
 if TYPE_CHECKING:
-    from attlas.features.estimators import ConstrainedAttentionRegressor as ConstrainedAttentionRegressor
+    from attlas.features.constrained import ConstrainedAttentionRegressor as ConstrainedAttentionRegressor
     from attlas.features.estimators import RandomAttentionFeatures as RandomAttentionFeatures
     from attlas.features.estimators import RandomAttentionRegressor as RandomAttentionRegressor
     from attlas.features.estimators import RandomMLPFeatures as RandomMLPFeatures
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # these bring scikit-learn and numba, seconds that a command line should not wait for
 _LATER = {
-    "ConstrainedAttentionRegressor": "estimators",
+    "ConstrainedAttentionRegressor": "constrained",
     "RandomAttentionFeatures": "estimators",
     "RandomAttentionRegressor": "estimators",
     "RandomMLPFeatures": "estimators",
@@ -35,6 +35,20 @@ _LATER = {
     "attention_kernel": "kernels",
     "mlp_kernel": "kernels",
 }
+
+
+__all__ = [
+    "Complexity",
+    "Curve",
+    "attention_heads",
+    "complexity",
+    "cost_interval",
+    "exponent",
+    "mlp_neurons",
+    "sample_cost",
+    "targets",
+]
+__all__ += list(_LATER)
 
 
 def __getattr__(name: str) -> Any:

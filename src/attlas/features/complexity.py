@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from attlas.errors import InputError
 from attlas.features.targets import Target
 from attlas.inputs import integer, real
 
@@ -37,7 +38,9 @@ class Complexity:
         The paper proves the rate; its constant is not known. At sizes one can run, the bound is vacuous.
         """
         n, M, N = integer(n, "n"), integer(n_heads, "n_heads", least=2), integer(keys, "keys")
-        share = np.log(1 / real(confidence, "confidence", above=0))
+        if not 0 < real(confidence, "confidence") < 1:
+            raise InputError(f"confidence must lie between 0 and 1; got {confidence!r}")
+        share = np.log(1 / confidence)
         samples = np.sqrt(np.log(self.d * M) * np.log(n * N * M) / n)
         return float(np.sqrt(self.B) * (samples + np.sqrt((self.d**2 * np.log(M) + share) / M)))
 
@@ -53,8 +56,18 @@ def complexity(target: Target, d: int) -> Complexity:
     ----------
     fu2023random, theorem 1 and its examples, for B; the RKHS norm is derived here.
     """
-    r, s = target.degrees
     d = integer(d, "d")
+    if not hasattr(target, "degrees"):
+        raise InputError(
+            f"the complexity of {target!r} is not known: it has no degrees; use a target of attlas.features.targets"
+        )
+    for name in ("beta", "S"):
+        given = getattr(target, name, None)
+        if given is not None and np.shape(given)[0] != d:
+            raise InputError(f"{name} of the target has dimension {np.shape(given)[0]}, not d = {d}")
+    r, s = target.degrees
+    if max(r, s) > 100:
+        raise InputError(f"the target has degrees {r}, {s}; complexities are computed up to 100")
     k = max(r, s - 1)
     constant = max(1.0, k**4.5 * 4.0**k) if k > 0 else 1.0
     return Complexity(constant * target.norm(d) ** 2, target.symmetric_norm(d) ** 2 / _coefficient(r, s), (r, s), d)

@@ -50,7 +50,8 @@ class GroupBall:
     def _norms(self, a: Array) -> Array:
         """Project a vector of norms, a >= 0."""
         r = np.sqrt(self.energy)
-        scaled = np.asarray(a * min(1.0, r / max(float(np.linalg.norm(a)), np.finfo(float).tiny)))
+        size = float(np.linalg.norm(a))
+        scaled = np.asarray(a * (r / size)) if size > r else a
         if scaled.sum() <= self.radius:
             return scaled
         ordered = np.sort(a)[::-1]
@@ -129,7 +130,7 @@ def minimise(
             bound = max(bound, float(-(s @ y) - 0.5 * n * width * (s @ s) - support))
             if risk < best.risk:
                 best = best._replace(V=u.reshape(groups, -1), risk=risk)
-            best = best._replace(gap=best.risk - bound, steps=step + 1)
+            best = best._replace(gap=best.risk - bound, steps=max(step, 1))
             if best.gap <= tolerance:
                 break
         u, near = _RELAX * u + (1 - _RELAX) * v, _RELAX * near + (1 - _RELAX) * f

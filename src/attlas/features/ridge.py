@@ -26,12 +26,29 @@ class Path(NamedTuple):
     @property
     def best(self) -> int:
         """The penalty of the smallest error, averaged over targets in units of their smallest."""
-        finite = np.isfinite(self.errors[:, 0])
+        finite = np.isfinite(self.errors).all(1)
         floor = np.maximum(self.errors[finite].min(0), np.finfo(float).tiny)
         return int(np.flatnonzero(finite)[np.argmin((self.errors[finite] / floor).mean(1))])
 
 
-def dual_path(K: Array, Y: Array, penalties: Array) -> Path:
+def with_constant(Y: Array, intercept: bool) -> Array:
+    """Return Y, with a column of ones appended if there is an intercept: everything below is linear in the targets."""
+    return np.concatenate([Y, np.ones((len(Y), 1))], axis=1) if intercept else Y
+
+
+def left_out(errors: Array, Y: Array, intercept: bool) -> Array:
+    """Return what each sample is missed by when left out, given the same for targets (and ones) that were not centred.
+
+    With an intercept the fit is one to y - mean(y). Without sample i the mean is m_i = (sum y - y_i)/(n - 1), and a shift of
+    all targets by m_i moves the error by -m_i times that of the constant.
+    """
+    if not intercept:
+        return errors
+    means = (Y.sum(0) - Y) / (len(Y) - 1)
+    return np.asarray(errors[:, :-1] - means * errors[:, -1:])
+
+
+def dual_path(K: Array, Y: Array, penalties: Array, intercept: bool = False) -> Path:
     """Return the leave-one-out errors of all penalties, by one Cholesky factorisation each.
 
     Left out, sample i is missed by ((K + lam)^-1 y)_i / ((K + lam)^-1)_ii. A penalty too small for the rounding of K has an
@@ -39,51 +56,58 @@ def dual_path(K: Array, Y: Array, penalties: Array) -> Path:
     """
     from scipy.linalg import lapack
 
-    errors = np.full((len(penalties), Y.shape[1]), np.inf)
+    errors, columns = np.full((len(penalties), Y.shape[1]), np.inf), with_constant(Y, intercept)
     for row, penalty in enumerate(penalties):
         try:
             L = factor(K, penalty)
         except InputError:
             continue
-        coefficients = solve(L, Y)
+        coefficients = solve(L, columns)
         inverse, _ = lapack.dtrtri(L, lower=1, overwrite_c=1)
         diagonal = np.einsum("ki,ki->i", inverse, inverse)
-        errors[row] = np.mean((coefficients / diagonal[:, None]) ** 2, axis=0)
+        errors[row] = np.mean(left_out(coefficients / diagonal[:, None], Y, intercept) ** 2, axis=0)
     if np.isinf(errors).all():
         raise InputError("the kernel matrix is not positive definite at any of the penalties; give larger alphas")
     return Path(np.asarray(penalties), errors)
 
 
-def primal_path(G: Array, B: Array, rows: Callable[[], Iterable[tuple[Array, Array]]], penalties: Array) -> Path:
-    """Return the leave-one-out errors of all penalties from G = Phi^T Phi and B = Phi^T Y, by one factorisation each.
+def primal_path(
+    G: Array,
+    Y: Array,
+    rows: Callable[[], Iterable[tuple[Array, slice]]],
+    penalties: Array,
+    intercept: bool = False,
+) -> Path:
+    """Return the leave-one-out errors of all penalties from G = Phi^T Phi, by one factorisation each.
 
     Left out, sample i is missed by (y_i - phi_i v)/(1 - h_i), h_i = |L^-1 phi_i|^2.
 
     Parameters
     ----------
     G : array of shape (p, p)
-    B : array of shape (p, targets)
+    Y : array of shape (n, targets)
     rows : callable
-        Called once per penalty; yields blocks of features and their targets, (m, p) and (m, targets).
+        Called once per penalty; yields blocks of features (m, p) and which samples they are.
     penalties : array
     """
     from scipy.linalg import solve_triangular
 
-    errors = np.full((len(penalties), B.shape[1]), np.inf)
+    errors, columns = np.full((len(penalties), Y.shape[1]), np.inf), with_constant(Y, intercept)
+    B = np.sum([Phi.T @ columns[part] for Phi, part in rows()], axis=0)
+    missed = np.empty_like(columns)
     for row, penalty in enumerate(penalties):
         try:
             L = factor(G, penalty)
         except InputError:
             continue
-        coefficients, total, count = solve(L, B), np.zeros(B.shape[1]), 0
-        for Phi, Y in rows():
+        coefficients = solve(L, B)
+        for Phi, part in rows():
             half = solve_triangular(
                 L, np.asfortranarray(Phi.T, dtype=float), lower=True, overwrite_b=True, check_finite=False
             )
             kept = 1 - np.einsum("ki,ki->i", half, half)
-            total += (((Y - Phi @ coefficients) / np.maximum(kept, np.finfo(float).tiny)[:, None]) ** 2).sum(0)
-            count += len(Y)
-        errors[row] = total / count
+            missed[part] = (columns[part] - Phi @ coefficients) / np.maximum(kept, 1e-12)[:, None]
+        errors[row] = np.mean(left_out(missed, Y, intercept) ** 2, axis=0)
     if np.isinf(errors).all():
         raise InputError("the Gram matrix is not positive definite at any of the penalties; give larger alphas")
     return Path(np.asarray(penalties), errors)
@@ -196,7 +220,15 @@ class Curve(NamedTuple):
         return np.asarray(np.take_along_axis(self.test, self.loo.argmin(0)[None], axis=0)[0])
 
 
-def nested_curve(K: Array, Y: Array, K_test: Array, Y_test: Array, sizes: NDArray[np.intp], penalties: Array) -> Curve:
+def nested_curve(
+    K: Array,
+    Y: Array,
+    K_test: Array,
+    Y_test: Array,
+    sizes: NDArray[np.intp],
+    penalties: Array,
+    intercept: bool = False,
+) -> Curve:
     """Return the learning curve of every size, target and penalty, from one factorisation per penalty.
 
     The factor of the leading n x n block of K + lam is the leading block of L. With z = L^-1 y and V = L^-1 K_test^T the
@@ -211,25 +243,43 @@ def nested_curve(K: Array, Y: Array, K_test: Array, Y_test: Array, sizes: NDArra
     Y_test : array of shape (n_test, targets)
     sizes : increasing integers
     penalties : array
-        Absolute.
+        Absolute. One too small for the rounding of K has infinite errors.
+    intercept : bool
+        Centre the targets by the mean of the samples learned from.
     """
     from scipy.linalg import lapack, solve_triangular
 
+    if sizes[-1] > len(Y):
+        raise InputError(f"the largest size, {sizes[-1]}, exceeds the {len(Y)} samples")
     shape = (len(penalties), len(sizes), Y.shape[1])
-    test, loo, forecast = np.empty(shape), np.empty(shape), np.empty(shape)
+    test, loo, forecast = np.full(shape, np.inf), np.full(shape, np.inf), np.full(shape, np.inf)
+    columns = with_constant(Y, intercept)
+    # the mean of the samples before each: what a forecast may know (before the first, nothing)
+    before = (
+        np.concatenate([np.zeros((1, Y.shape[1])), np.cumsum(Y, 0)[:-1]]) / np.maximum(np.arange(len(Y)), 1)[:, None]
+    )
     for row, penalty in enumerate(penalties):
-        L = factor(K, penalty)
-        z = solve_triangular(L, Y, lower=True, check_finite=False)
+        try:
+            L = factor(K, penalty)
+        except InputError:
+            continue
+        z = solve_triangular(L, columns, lower=True, check_finite=False)
         V = solve_triangular(L, K_test.T, lower=True, check_finite=False)
-        missed = (np.diagonal(L)[:, None] * z) ** 2
+        missed = np.diagonal(L)[:, None] * z
+        missed = (missed[:, :-1] - before * missed[:, -1:] if intercept else missed) ** 2
         inverse, _ = lapack.dtrtri(L, lower=1, overwrite_c=1)
-        prediction, start = np.zeros_like(Y_test), 0
+        prediction, start = np.zeros((len(Y_test), columns.shape[1])), 0
         for column, n in enumerate(sizes):
             prediction += V[start:n].T @ z[start:n]
-            test[row, column] = np.mean((prediction - Y_test) ** 2, axis=0)
+            mean = Y[:n].mean(0)
+            found = prediction[:, :-1] + mean * (1 - prediction[:, -1:]) if intercept else prediction
+            test[row, column] = np.mean((found - Y_test) ** 2, axis=0)
             leading = inverse[:n, :n]
             diagonal = np.einsum("ki,ki->i", leading, leading)
-            loo[row, column] = np.mean((leading.T @ z[:n] / diagonal[:, None]) ** 2, axis=0)
+            each = left_out(leading.T @ z[:n] / diagonal[:, None], Y[:n], intercept)
+            loo[row, column] = np.mean(each**2, axis=0)
             forecast[row, column] = missed[n - max(n // 5, 1) : n].mean(0)
             start = n
+    if np.isinf(loo).all():
+        raise InputError("the kernel matrix is not positive definite at any of the penalties; give larger alphas")
     return Curve(sizes, np.asarray(penalties), test, loo, forecast)

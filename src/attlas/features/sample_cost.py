@@ -27,7 +27,7 @@ def sample_cost(sizes: ArrayLike, errors: ArrayLike, level: float = 0.5) -> floa
     """
     n, e = array(sizes, "sizes", ("k",)), array(errors, "errors", ("k",))
     level = real(level, "level", above=0)
-    if len(n) != len(e) or np.any(np.diff(n) <= 0) or np.any(e <= 0):
+    if len(n) != len(e) or n[0] <= 0 or np.any(np.diff(n) <= 0) or np.any(e <= 0):
         raise InputError("sizes must increase and errors be positive, as many of one as of the other")
     below = np.flatnonzero(e <= level)
     if not len(below):
@@ -83,6 +83,8 @@ def exponent(d: ArrayLike, costs: ArrayLike) -> Exponent:
         If fewer than three points, or two dimensions, are left.
     """
     dimensions, found = np.asarray(d, dtype=float), np.asarray(costs, dtype=float)
+    if dimensions.ndim != 1 or dimensions.shape != found.shape or np.isnan(found).any() or np.any(found < 0):
+        raise InputError("an exponent needs as many costs as dimensions, none of them negative or NaN")
     kept = np.isfinite(found) & (found > 0)
     if kept.sum() < 3 or len(np.unique(dimensions[kept])) < 2:
         raise InputError(f"an exponent needs three measured costs at two dimensions; {int(kept.sum())} are left")

@@ -13,9 +13,16 @@ Array = NDArray[np.float64]
 def sequences(X: Any, name: str = "X", d: int | None = None) -> Array:
     """Return X as an array (n, 1 + keys, d) whose missing keys are whole rows of NaN, or raise `InputError`."""
     try:
-        checked: Array = np.asarray(X, dtype=float)
+        given = np.ma.filled(X.astype(float), np.nan) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+        if given.dtype.kind == "c":
+            raise InputError(f"{name} must be real numbers; got complex ones")
+        checked: Array = given.astype(float, copy=False)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be an array of numbers of shape (n, 1 + keys, d)") from error
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{name} must be an array of numbers of shape (n, 1 + keys, d); shorter sequences are padded with rows of NaN"
+        ) from error
     if checked.ndim != 3:
         raise InputError(f"{name} must have shape (n, 1 + keys, d), token 0 the query; got {checked.shape}")
     if not len(checked) or not checked.shape[2]:
@@ -42,7 +49,11 @@ def sequences(X: Any, name: str = "X", d: int | None = None) -> Array:
 
 def bias_matrix(bias: float | ArrayLike, d: int) -> Array:
     """Return W_0 of shape (d + 1, d + 1): b [[I, 0], [0, 0]] for a strength b, or the matrix given."""
-    given = np.asarray(bias, dtype=float)
+    try:
+        given = np.asarray(bias)
+        given = given.astype(float) if given.dtype.kind in "iuf" else np.full((), np.nan)
+    except (TypeError, ValueError):
+        given = np.full((), np.nan)
     if given.shape not in ((), (d, d), (d + 1, d + 1)) or not np.isfinite(given).all():
         raise InputError(f"bias must be a finite number, or a finite matrix of shape ({d}, {d}) or ({d + 1}, {d + 1})")
     W0 = np.zeros((d + 1, d + 1))

@@ -116,7 +116,9 @@ class Correlation:
         if self.beta is not None:
             array(self.beta, "beta", ("d",))
         if self.S is not None:
-            array(self.S, "S", ("d", "d"))
+            S = array(self.S, "S", ("d", "d"))
+            if S.shape[0] != S.shape[1]:
+                raise InputError(f"S must be a square matrix (d, d); got {S.shape}")
 
     @property
     def degrees(self) -> tuple[int, int]:
@@ -150,10 +152,10 @@ class Correlation:
 
 
 def noisy(values: ArrayLike, ratio: float, seed: Seed) -> Array:
-    """Return values of unit variance and mean kept, plus Gaussian noise of variance `ratio`: y/std(y) + sqrt(ratio) xi."""
+    """Return y/std(y) + sqrt(ratio) xi: values of unit variance and Gaussian noise of variance `ratio`."""
     y = array(values, "values", ("n",))
     spread = float(y.std())
-    if spread == 0:
+    if spread <= 1e-12 * float(np.abs(y).max()):
         raise InputError("the target is constant on these sequences; it has no variance to normalise by")
     return np.asarray(y / spread + np.sqrt(real(ratio, "ratio", least=0)) * generator(seed).standard_normal(len(y)))
 

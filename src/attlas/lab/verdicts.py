@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attlas.claims import Claim, Measurement, Outcome, Tier, Verdict, find
+from attlas.errors import InputError
 from attlas.lab.plan import plan
 from attlas.store import Record, read
 
@@ -71,9 +72,17 @@ def verdicts(
     for claim in found:
         keys = [task.key for task in tasks if task.claim is claim]
         records = [stored[key] for key in keys if key in stored]
-        verdict = claim.judge(measurements(claim, records)) if len(records) == len(keys) else None
+        verdict = _judge(claim, records) if len(records) == len(keys) else None
         judged.append(Judged(claim, len(keys), records, verdict))
     return judged
+
+
+def _judge(claim: Claim[Any], records: Sequence[Record]) -> Verdict:
+    """Return the verdict; numbers that a judge cannot work with leave it undecided rather than take the others with it."""
+    try:
+        return claim.judge(measurements(claim, records))
+    except InputError as error:
+        return Verdict(Outcome.INCONCLUSIVE, f"the numbers cannot be judged: {error}", 0.0, "")
 
 
 def measurements(claim: Claim[Any], records: Sequence[Record]) -> list[Measurement[Any]]:

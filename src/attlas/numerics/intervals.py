@@ -38,8 +38,9 @@ def rank_correlation(x: ArrayLike, y: ArrayLike, level: float = 0.99) -> tuple[f
         raise InputError("a rank correlation needs two different values on either side")
     value = float(np.corrcoef(stats.rankdata(a), stats.rankdata(b))[0, 1])
     half = float(stats.norm.ppf((1 + level) / 2)) * np.sqrt(1.06 / (len(a) - 3))
-    centre = np.arctanh(np.clip(value, -1 + 1e-12, 1 - 1e-12))
-    return value, float(np.tanh(centre - half)), float(np.tanh(centre + half))
+    limit = 1 - 1 / len(a) ** 2  # a perfect order of few pairs is no proof of a perfect correlation
+    centre = np.arctanh(np.clip(value, -limit, limit))
+    return value, min(value, float(np.tanh(centre - half))), max(value, float(np.tanh(centre + half)))
 
 
 @dataclass(frozen=True)

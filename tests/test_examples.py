@@ -1,0 +1,62 @@
+"""The examples run as a reader would run them, without a warning, and show what they are there to show."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def run(folder, name, *options):
+    command = [sys.executable, "-W", "error", EXAMPLES / name, *options]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def rows_of(page):
+    """Return {question: {method: [score, score of permuted keys, largest change]}} of the tables of the digits."""
+    found = {}
+    for block in page.strip().split("\n\n"):
+        head, _, *lines = ([cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines())
+        found[head[0]] = {cells[0]: [float(cell.split(" ±")[0]) for cell in cells[1:4]] for cells in lines}
+    return found
+
+
+def test_digits_as_sets(tmp_path):
+    found = rows_of(run(tmp_path, "digits_as_sets.py", "--quick", "--figure", "digits.png"))
+    assert (tmp_path / "digits.png").stat().st_size > 10_000
+    assert list(found) == ["pixels", "matches"]
+    for question, methods in found.items():
+        layers = {name: row for name, row in methods.items() if name.startswith("attention")}
+        assert len(layers) >= 2, question
+        for score, permuted, change in layers.values():
+            assert score == permuted  # to the digits printed
+            assert change < 1e-5  # float32 features, summed in another order
+        for name in ("ridge, tokens", "RBF kernel ridge, tokens"):
+            score, _, change = methods[name]
+            assert change > 0.05
+            assert min(layers.values())[0] > score + 0.1
+    assert found["pixels"]["ridge, tokens"][1] < 0.4  # rows in another order are other rows to it
+    assert found["pixels"]["attention, 200 heads"][0] > 0.9
+
+
+def test_learning_curves(tmp_path):
+    page = run(tmp_path, "learning_curves.py", "--quick", "--out", "curves.json", "--figure", "curves.png")
+    assert (tmp_path / "curves.png").stat().st_size > 10_000
+    found = json.loads((tmp_path / "curves.json").read_text())
+    errors = np.array(found["errors"])
+    sizes, names, models = found["setting"]["sizes"], found["targets"], found["models"]
+    assert errors.shape == (4, len(models), len(sizes), len(names)) == (4, 3, 4, 14)
+    assert np.all((errors > 0) & (errors < 2))  # nothing is worse than a constant by much
+    mean = {(model, name): errors[:, m, :, t].mean(0) for m, model in enumerate(models) for t, name in enumerate(names)}
+    for name in ("query p2", "keys p2", "correlation p1", "rotated p1"):
+        assert errors[:, models.index("RFA"), -1, names.index(name)].max() < 0.3
+        assert errors[:, models.index("RFMLP"), -1, names.index(name)].min() > 0.6  # as many trained numbers
+    for model in ("RFA", "BRFA"):
+        assert np.all(np.diff(mean[model, "keys p2"]) < 0)  # more samples, less error
+    line = next(line for line in page.splitlines() if line.startswith("keys p2") and "BRFA" in line)
+    assert f"{mean['BRFA', 'keys p2'][-1]:.3f}" in line
