@@ -6,7 +6,7 @@ import pytest
 from attlas import layers
 from attlas.errors import InputError
 from attlas.numerics import stream
-from attlas.recovery import Layer, learn_from_queries, parameter_error, planted_layer
+from attlas.recovery import Layer, learn_from_queries, parameter_error, planted_layer, same_function
 
 
 def oracle_of(Theta, W, noise=0.0, seed=0):
@@ -69,16 +69,66 @@ def test_noise_costs_in_proportion_and_repeats_help():
 @pytest.mark.parametrize(("heads", "given", "d_out"), [(2, 2, 1), (2, None, 3)])
 def test_several_heads_from_ordinary_queries(heads, given, d_out):
     Theta, W = planted(heads, 4, d_out=d_out)
-    found = learn_from_queries(oracle_of(Theta, W), 4, heads=given)
+    found = learn_from_queries(oracle_of(Theta, W), 4, heads=given, method="ordinary")
     assert found.met
     assert 0 < parameter_error(found.layer, Layer(Theta, W)) < 1e-8
 
 
 def test_too_few_heads_are_not_certified():
     Theta, W = planted(3, 4)
-    found = learn_from_queries(oracle_of(Theta, W), 4, heads=2, ratio=2)
+    found = learn_from_queries(oracle_of(Theta, W), 4, heads=2, ratio=2, method="ordinary")
     assert not found.met
     assert "not 1e-06" in found.reason
+
+
+@pytest.mark.parametrize(("heads", "d", "d_out"), [(1, 2, 1), (3, 6, 1), (8, 8, 1), (4, 5, 3)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_isolated_heads(heads, d, d_out, seed):
+    Theta, W = planted(heads, d, seed, d_out)
+    found = learn_from_queries(oracle_of(Theta, W), d, heads=None, seed=seed)
+    assert found.layer.heads == heads
+    assert 0 < parameter_error(found.layer, Layer(Theta, W)) < 1e-8
+    assert found.met
+    if d >= 6:
+        assert found.queries < 4 * heads * d**2 - 2 * heads + 1
+
+
+@pytest.mark.parametrize("scale", [0.1, 10.0])
+def test_isolation_does_not_mind_the_size_of_theta(scale):
+    Theta, W = planted(3, 5)
+    found = learn_from_queries(oracle_of(scale * Theta, W), 5, heads=None, method="isolate")
+    assert parameter_error(found.layer, Layer(scale * Theta, W)) < 1e-6
+
+
+def test_the_canonical_form_comes_out_by_itself():
+    Theta, W = planted(3, 5)
+    silent = W.copy()
+    silent[1] = 0
+    equal = Theta.copy()
+    equal[2] = Theta[0]
+    pair = Theta.copy(), W.copy()
+    pair[0][1], pair[1][1] = Theta[0], -W[0]
+    uniform = Theta.copy()
+    uniform[1] = 0
+    for parameters, heads in (((Theta, silent), 2), ((equal, W), 2), (pair, 1), ((uniform, W), 3)):
+        found = learn_from_queries(oracle_of(*parameters), 5, heads=None)
+        assert found.layer.heads == heads
+        assert same_function(found.layer, Layer(*parameters), tolerance=1e-8)
+
+
+def test_where_tokens_are_bounded_or_noisy_heads_are_not_isolated():
+    Theta, W = planted(2, 4, d_out=3)
+    seen = []
+
+    def oracle(X):
+        seen.append(np.abs(X).max())
+        return layers.multi_head_attention(X[None], Theta, W)[0, -1]
+
+    assert learn_from_queries(oracle, 4, heads=2, largest=100.0).met
+    assert max(seen) < 100
+    assert learn_from_queries(oracle_of(Theta, W, 1e-4), 4, heads=2, noise=1e-4).met
+    with pytest.raises(InputError, match="isolating heads needs"):
+        learn_from_queries(oracle, 4, heads=2, largest=100.0, method="isolate")
 
 
 def failing(X):
@@ -101,6 +151,8 @@ def failing(X):
         (lambda X: X[-1], {"repeats": 0}, "repeats"),
         (lambda X: X[-1], {"step": 0}, "step"),
         (lambda X: X[-1], {"noise": -1}, "noise"),
+        (lambda X: X[-1], {"heads": 2, "method": "guess"}, "method"),
+        (lambda X: X[-1], {"heads": 2, "largest": 0}, "largest"),
     ],
 )
 def test_bad_oracles_and_settings_are_one_sentence(oracle, options, message):

@@ -2,15 +2,15 @@
 
 One head: f(X) = sum_i softmax_i(x_N^T Theta x_i) x_i W. A single token betrays W: f(e_j) = W_j. Two tokens [q + t v; q] give
 f = q W + sigma(t q^T Theta v) t v W, so that the share of v W in the answer is a logistic function of one number of Theta.
+Several heads: `isolate`, or ordinary queries and variable projection.
 
 References
 ----------
 bhattamishra2026provably for the problem; the choice of directions and of their size is ours.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,14 @@ from attlas.errors import InputError
 from attlas.inputs import integer, real
 from attlas.numerics import stream
 from attlas.recovery.examples import Examples
+from attlas.recovery.isolate import LONG, isolate
 from attlas.recovery.layer import Layer
 from attlas.recovery.learn import EXACT
+from attlas.recovery.oracle import Counted, Oracle
 from attlas.recovery.search import random_start
 from attlas.recovery.variable_projection import Fit, variable_projection
 
 Array = NDArray[np.float64]
-Oracle = Callable[[Array], Any]
 
 _CERTIFICATE = 12  # fresh queries
 _SATURATED = 12.0  # a logit beyond this is measured again with a shorter step
@@ -64,51 +65,15 @@ class Probed:
         return self.layer.W
 
 
-class Counted:
-    """An oracle that counts its queries, repeats and averages them, and checks every answer."""
-
-    def __init__(self, oracle: Oracle, d: int, repeats: int = 1) -> None:
-        if not callable(oracle):
-            raise InputError("oracle must be a function of an array (k, d) that returns the last token's output")
-        self._oracle, self._d, self._repeats = oracle, d, repeats
-        self.queries = 0
-        self.outputs: int | None = None
-
-    def __call__(self, X: Array) -> Array:
-        """Return the answer (d_out,), averaged over repeats."""
-        return np.asarray(sum(self._ask(X) for _ in range(self._repeats)) / self._repeats)
-
-    def _ask(self, X: Array) -> Array:
-        self.queries += 1
-        try:
-            answer = self._oracle(X.copy())
-        except Exception as error:
-            raise InputError(f"the oracle raised {type(error).__name__} at query {self.queries}: {error}") from error
-        try:
-            found = np.atleast_1d(np.asarray(answer, dtype=float))
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"the oracle must return numbers of shape (d_out,); got {type(answer).__name__}"
-            ) from error
-        if found.ndim != 1 or not len(found) or (self.outputs is not None and len(found) != self.outputs):
-            expected = "(d_out,)" if self.outputs is None else f"({self.outputs},), as before"
-            raise InputError(
-                f"the oracle must return the last token's output, shape {expected}; for {X.shape} tokens it returned shape"
-                f" {np.shape(answer)}"
-            )
-        if not np.isfinite(found).all():
-            raise InputError(f"the oracle's answer to query {self.queries} is not finite")
-        self.outputs = len(found)
-        return found
-
-
 def learn_from_queries(
     oracle: Oracle,
     d: int,
     heads: int | None = 1,
     *,
     rank: int | None = None,
+    method: Literal["auto", "isolate", "ordinary"] = "auto",
     noise: float = 0.0,
+    largest: float = np.inf,
     repeats: int = 1,
     step: float = 1.0,
     seed: int = 0,
@@ -124,13 +89,19 @@ def learn_from_queries(
     d : int
         Dimension of a token.
     heads : int, optional
-        One head is recovered in closed form from d^2 + d queries. Several, by variable projection on ordinary queries:
-        standard normal tokens, `ratio` equations per unknown. If not given, heads are added until fresh queries are met.
+        One head is recovered in closed form from d^2 + d queries. If not given, their number is found.
     rank : int, optional
         Of Theta, for one head: 2 rank d + d queries.
+    method : {"auto", "isolate", "ordinary"}
+        For several heads. "isolate" saturates all heads but one, about H d^2 + 4 H d + 22 H queries with tokens up to 1e8;
+        it finds the number of heads and needs d >= 2. "ordinary" fits standard normal tokens, `ratio` equations per unknown,
+        by variable projection; without a number of heads it adds them until fresh queries are met. "auto" isolates if noise
+        is below 1e-6 and tokens may be that large, and falls back to ordinary queries if its certificate is not met.
     noise : float, default 0
         Of the oracle, relative to its outputs, if it has any. Logits are then kept where it does not drown them, and the
         certificate is held against it.
+    largest : float, optional
+        What entries of tokens may be; all are assumed to be allowed.
     repeats : int, default 1
         Ask every query so often and average, against noise.
     step : float, default 1
@@ -167,13 +138,30 @@ def learn_from_queries(
     if heads == 1:
         layer = _one_head(ask, d, rank, step, noise, seed)
         return _certified(ask, layer, noise, seed, ask.queries)
+    if method not in ("auto", "isolate", "ordinary"):
+        raise InputError(f"method must be auto, isolate or ordinary; got {method!r}")
+    can = d >= 2 and _limit(largest) >= LONG and noise <= 1e-6
+    if method == "isolate" and not can:
+        raise InputError("isolating heads needs d >= 2, tokens with entries up to 1e8 and noise of at most 1e-6")
     tried: list[Probed] = []
+    if can and method != "ordinary":
+        found = isolate(ask, d, seed)
+        if found is not None:
+            tried.append(_certified(ask, found, noise, seed, ask.queries))
+        if method == "isolate" or (tried and tried[-1].met):
+            if not tried:
+                raise InputError("no attempt separated the heads; method='ordinary' may")
+            return tried[-1]
     for m in [integer(heads, "heads")] if heads is not None else range(1, integer(max_heads, "max_heads") + 1):
         fit = _ordinary(ask, d, m, ratio, noise, seed)
         tried.append(_certified(ask, Layer(fit.Theta, fit.W), noise, seed, ask.queries))
         if tried[-1].met:
             break
     return min(tried, key=lambda found: found.certificate)
+
+
+def _limit(largest: float) -> float:
+    return largest if largest == np.inf else real(largest, "largest", above=0)
 
 
 def _one_head(ask: Counted, d: int, rank: int | None, step: float, noise: float, seed: int) -> Layer:

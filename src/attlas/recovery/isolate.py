@@ -1,0 +1,307 @@
+"""Saturate and isolate: many heads from queries, every measurement the logit of a single head.
+
+With two tokens [b + u; b] the last one answers f = b V_sum + D(u), D(u) = sum_h sigma(g_h u) u V_h, g_h = Theta_h^T b. For a
+long u every head is a step across its hyperplane g_h u = 0: D is linear in each cell between them, and close to one
+hyperplane exactly one head is between 0 and 1. So:
+
+1. Along half a turn in a random plane every head has one step. Bisection finds them all; their number is that of the heads.
+2. In the cells D is linear: the jumps between neighbouring cells are u V_h.
+3. From a point on one head's step, small moves in every direction give its logits, that is g_h.
+4. Three tokens [b + u; b + u; b] tell (g, V) from (-g, -V), which two cannot.
+5. Other final tokens b + eps beta give g_h again, and the difference is eps Theta_h^T beta: no heads to match.
+
+Length of u and distance from other steps are chosen so that the other heads are saturated to rounding.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attlas.errors import AttlasError
+from attlas.numerics import stream
+from attlas.recovery.layer import Layer
+from attlas.recovery.oracle import Counted
+
+Array = NDArray[np.float64]
+
+LONG = 1e8  # of u, while steps are searched
+_NARROW = 3e-5  # radians: an interval in which a head is neither off nor on holds that one step
+_SATURATED = 36.0  # a logit beyond this leaves the other side at 2e-16
+_CLEAR = 2e-3  # sine of the angle to the nearest step, of directions that count as saturated
+_STEPS = 40  # bisections of an interval with one step
+
+
+class _Lost(AttlasError):
+    """This plane or these final tokens do not separate the heads; others may."""
+
+
+def isolate(ask: Counted, d: int, seed: int, attempts: int = 8) -> Layer | None:
+    """Return the layer, or None if no attempt separated its heads. Heads of equal Theta come out as one, silent ones not.
+
+    Parameters
+    ----------
+    ask : Counted
+    d : int
+        At least 2.
+    seed : int
+    attempts : int
+        Planes and final tokens to try: one may be close to the steps of two heads at once.
+    """
+    total = np.array([ask(row[None]) for row in np.eye(d)])
+    for attempt in range(attempts):
+        rng = stream(seed, "isolate", str(attempt))
+        try:
+            return _attempt(ask, d, total, rng)
+        except _Lost:
+            continue
+    return None
+
+
+def _attempt(ask: Counted, d: int, total: Array, rng: np.random.Generator) -> Layer:
+    b = rng.standard_normal(d)
+    b /= np.linalg.norm(b)
+    basis = np.linalg.qr(rng.standard_normal((d, d)))[0].T  # rows; the first two span the plane
+    view = _View(ask, b, total)
+    steps = _steps(view, basis)
+    if not steps:
+        if np.linalg.norm(total) == 0:
+            raise _Lost("the answers are zero")
+        return Layer(np.zeros((1, d, d)), total[None])  # linear: one head that looks at all alike
+    cells = _cells(view, basis, steps)
+    g = np.empty((len(steps), d))
+    V = np.diff(cells, axis=0)
+    for h, (angle, _, _) in enumerate(steps):
+        g[h], sign = _seen(view, basis, angle, cells[h], V[h])
+        g[h] *= sign
+        V[h] *= sign
+    V = _values(view, g, total, rng)
+    Theta = _matrices(ask, b, g, V, total, rng)
+    uniform = total - V.sum(0)
+    if np.linalg.norm(uniform) > 1e-7 * np.linalg.norm(V):
+        Theta, V = np.concatenate([Theta, np.zeros((1, d, d))]), np.concatenate([V, uniform[None]])
+    return Layer(Theta, V)
+
+
+class _View:
+    """What is seen with the final token b: D(u) for two tokens [b + u; b], and for three."""
+
+    def __init__(self, ask: Counted, b: Array, total: Array) -> None:
+        self.ask, self.b, self.offset = ask, b, b @ total
+        self.total = total
+
+    def __call__(self, u: Array, copies: int = 1) -> tuple[Array, Array]:
+        """Return the u that arithmetic made of it, and D(u)."""
+        first = self.b + u
+        return first - self.b, self.ask(np.array([*[first] * copies, self.b])) - self.offset
+
+
+def _turn(basis: Array, angle: float) -> Array:
+    return np.asarray(np.cos(angle) * basis[0] + np.sin(angle) * basis[1])
+
+
+def _steps(view: _View, basis: Array) -> list[tuple[float, Array, Array]]:
+    """Return the angles in [0, pi) at which D jumps, with the maps (2, d_out) of the cells before and after each."""
+    scale = float(np.linalg.norm(view.total)) or 1.0
+
+    def cell(angle: float) -> Array:
+        """The linear map of the cell at an angle, from two queries close by."""
+        near = 1e-6
+        rows, answers = [], []
+        for t in (angle, angle + near):
+            u, D = view(LONG * _turn(basis, t))
+            rows.append(basis[:2] @ u / LONG)
+            answers.append(D / LONG)
+        return np.linalg.solve(np.array(rows), np.array(answers))
+
+    def fits(M: Array, angle: float) -> bool:
+        u, D = view(LONG * _turn(basis, angle))
+        return bool(np.linalg.norm((basis[:2] @ u) @ M - D) < 1e-7 * scale * LONG)
+
+    def alike(first: Array, second: Array) -> bool:
+        return bool(np.linalg.norm(first - second) < 1e-6 * scale)
+
+    found: list[tuple[float, Array, Array]] = []
+
+    def split(low: float, M_low: Array, high: float, M_high: Array) -> None:
+        """Find the steps between two cells: as long as every middle belongs to one of the two there is one step."""
+        if alike(M_low, M_high):
+            return
+        for _ in range(_STEPS):
+            middle = 0.5 * (low + high)
+            if fits(M_low, middle):
+                low = middle
+            elif fits(M_high, middle):
+                high = middle
+            elif high - low < _NARROW:
+                low = high = middle
+                break
+            else:
+                M = cell(middle)
+                split(low, M_low, middle, M)
+                split(middle, M, high, M_high)
+                return
+        found.append((0.5 * (low + high), M_low, M_high))
+
+    first = cell(0.0)
+    split(0.0, first, np.pi, basis[:2] @ view.total - first)
+    return sorted(found, key=lambda step: step[0])
+
+
+def _cells(view: _View, basis: Array, steps: list[tuple[float, Array, Array]]) -> Array:
+    """Return the linear maps (heads + 1, d, d_out) of D in the cells around the half turn, in the unit vectors.
+
+    Directions out of the plane are seen by leaning out of it a little, less than would leave the cell.
+    """
+    angles = np.array([step[0] for step in steps])
+    edges = np.concatenate([[angles[-1] - np.pi], angles])
+    maps = np.empty((len(steps) + 1, *view.total.shape))
+    for cell in range(len(steps)):
+        middle, width = 0.5 * (edges[cell] + edges[cell + 1]), edges[cell + 1] - edges[cell]
+        M = np.empty_like(view.total)  # in the basis
+        M[:2] = steps[cell][1]
+        for j in range(2, len(basis)):
+            lean = 0.01 * width
+            u, D = view(LONG * (_turn(basis, middle) + lean * basis[j]))
+            place = basis @ u
+            M[j] = (D - place[:2] @ M[:2]) / place[j]
+        maps[cell] = basis.T @ M
+    maps[-1] = view.total - maps[0]
+    return maps
+
+
+def _seen(view: _View, basis: Array, angle: float, before: Array, jump: Array) -> tuple[Array, float]:
+    """Return g of the head that steps at this angle, up to its sign, and the sign that three tokens tell.
+
+    `before` is the map of all others, with the jump J on the far side: D = u before + s u J, s between 0 and 1.
+    """
+    along, across = _turn(basis, angle), _turn(basis, angle + np.pi / 2)
+    for length in (1e5, 1e4, 1e3):
+        start = _share(view, length * along, before, jump)
+        if start is not None:
+            break
+    else:
+        raise _Lost("a step was not found again")
+    g = start[1] / length * along
+    strongest = (0.0, across)
+    for w in [across, *basis[2:]]:
+        slope = _slope(view, length * along, w, before, jump, start[1])
+        g = g + slope * w
+        if abs(slope) > abs(strongest[0]):
+            strongest = (slope, w)
+    u, D = view(length * along + (1.5 / strongest[0]) * strongest[1], copies=2)
+    z = float(g @ u)
+    with_sign = u @ before + 2 / (2 + np.exp(-z)) * (u @ jump)
+    against = u @ (before + jump) - 2 / (2 + np.exp(z)) * (u @ jump)
+    return g, 1.0 if np.linalg.norm(D - with_sign) < np.linalg.norm(D - against) else -1.0
+
+
+def _share(view: _View, u: Array, before: Array, jump: Array) -> tuple[Array, float] | None:
+    """Return u as asked and the logit of the live head there; None where it is saturated."""
+    u, D = view(u)
+    value = u @ jump
+    share = float((D - u @ before) @ value / (value @ value))
+    if not 1e-5 < share < 1 - 1e-5:
+        return None
+    return u, float(np.log(share / (1 - share)))
+
+
+def _slope(view: _View, base: Array, w: Array, before: Array, jump: Array, start: float) -> float:
+    """Return the change of the logit per length along w, from a move that changes it by about one."""
+    move, best = 1.0, 0.0
+    for _ in range(12):
+        found = _share(view, base + move * w, before, jump)
+        if found is None:
+            move /= 8
+            continue
+        best = (found[1] - start) / move
+        if abs(found[1] - start) > 0.1 or move > 1e3:
+            break
+        move *= 8
+    return best
+
+
+def _values(view: _View, g: Array, total: Array, rng: np.random.Generator) -> Array:
+    """Return V of all heads from saturated queries: D = u V_sum/2 + sum_h (+-1/2) u V_h, as many as there are unknowns.
+
+    Of many candidates, which cost nothing, those are asked that determine the unknowns best.
+    """
+    from scipy.linalg import qr
+
+    heads, d = g.shape
+    units = g / np.linalg.norm(g, axis=1, keepdims=True)
+    drawn = rng.standard_normal((40 * heads * d, d))
+    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+    drawn = drawn[np.abs(drawn @ units.T).min(1) > _CLEAR]
+    if len(drawn) < heads * d:
+        raise _Lost("too few directions are clear of all steps")
+    rows = (np.sign(drawn @ g.T)[:, :, None] / 2 * drawn[:, None, :]).reshape(len(drawn), -1)
+    chosen = qr(rows.T, mode="economic", pivoting=True)[2][: heads * d]
+    length = 2 * _SATURATED / float(np.abs(drawn[chosen] @ g.T).min())
+    asked = [view(length * drawn[i]) for i in chosen]
+    design = np.array([(np.sign(u @ g.T)[:, None] / 2 * u).ravel() for u, _ in asked])
+    answers = np.array([D - 0.5 * (u @ total) for u, D in asked])
+    if np.linalg.cond(design) > 1e6:
+        raise _Lost("two heads step together from here")
+    return np.asarray(np.linalg.solve(design, answers).reshape(heads, d, -1))
+
+
+def _matrices(ask: Counted, b: Array, g: Array, V: Array, total: Array, rng: np.random.Generator) -> Array:
+    """Return Theta of all heads, from g at b and at d - 1 final tokens close to it."""
+    heads, d = g.shape
+    tokens = np.linalg.qr(np.concatenate([b[:, None], rng.standard_normal((d, d - 1))], axis=1))[0].T
+    tokens[0] = b
+    Theta = np.empty((heads, d, d))
+    for h in range(heads):
+        along, length = _away_from_others(g, V, h, rng)
+        moves = np.linalg.qr(np.concatenate([along[:, None], rng.standard_normal((d, d - 1))], axis=1))[0].T[1:]
+        seen = _at(ask, b, g, V, total, h, length * along, moves)
+        rows = [seen]
+        for token in tokens[1:]:
+            eps = min(0.3, 2 / (length * float(np.linalg.norm(g[h]))))
+            for _ in range(12):
+                try:
+                    rows.append((_at(ask, b + eps * token, g, V, total, h, length * along, moves) - seen) / eps)
+                    break
+                except _Lost:
+                    eps /= 3
+            else:
+                raise _Lost("a head could not be followed to another final token")
+        Theta[h] = tokens.T @ np.array(rows)
+    return Theta
+
+
+def _away_from_others(g: Array, V: Array, h: int, rng: np.random.Generator) -> tuple[Array, float]:
+    """Return a direction on the step of head h, far from all other steps and with a value of h, and how long u must be."""
+    d = g.shape[1]
+    unit = g[h] / np.linalg.norm(g[h])
+    drawn = rng.standard_normal((4000, d))
+    drawn -= np.outer(drawn @ unit, unit)
+    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+    signal = np.linalg.norm(drawn @ V[h], axis=1)
+    others = np.delete(g, h, axis=0)
+    if not len(others):
+        return drawn[int(np.argmax(signal))], 1.0
+    margin = np.abs(drawn @ others.T).min(1)
+    best = int(np.argmax(margin * np.minimum(1.0, 3 * signal / signal.max())))
+    reach = (
+        2 * float(np.linalg.norm(others, axis=1).max()) / float(np.linalg.norm(g[h]))
+    )  # what the moves may take back
+    return drawn[best], float((1.2 * _SATURATED + reach) / margin[best])
+
+
+def _at(ask: Counted, b: Array, g: Array, V: Array, total: Array, h: int, base: Array, moves: Array) -> Array:
+    """Return g of head h at a final token, from the logits at `base` and one move in each direction off it."""
+    view = _View(ask, b, total)
+    uniform = total - V.sum(0)
+    others = np.delete(np.arange(len(g)), h)
+
+    def logit(u: Array) -> tuple[Array, float]:
+        on = others[g[others] @ u > 0]
+        before = V[on].sum(0) + 0.5 * uniform
+        found = _share(view, u, before, V[h])
+        if found is None:
+            raise _Lost("saturated")
+        return found
+
+    size = 2 / float(np.linalg.norm(g[h]))
+    asked = [logit(base), *(logit(base + size * w) for w in moves)]
+    return np.linalg.solve(np.array([u for u, _ in asked]), np.array([z for _, z in asked]))
