@@ -26,6 +26,7 @@ from attlas.cli.options import (
     parse_pairs,
 )
 from attlas.cli.predict import predict_app
+from attlas.cli.recover import recover
 from attlas.errors import AttlasError, InputError
 
 app = typer.Typer(
@@ -39,6 +40,7 @@ app = typer.Typer(
 store_app = typer.Typer(help="Look after a store.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(predict_app, name="predict")
 app.add_typer(store_app, name="store")
+app.command()(recover)
 
 
 def main() -> None:

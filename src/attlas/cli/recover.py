@@ -1,0 +1,94 @@
+"""`attlas recover`: a layer from a file of examples, with its certificate."""
+
+import json
+import math
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attlas.cli.options import Json
+from attlas.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+METHODS = "auto, varpro, lbfgs or adam"
+
+
+def recover(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA.npz", help="Arrays X (n, k, d) and Y (n, k, d_out), or Y of the last token.")
+    ],
+    heads: Annotated[int | None, typer.Option("--heads", min=1, help="Number of heads; found if not given.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write Theta and W there, as .npz.")] = None,
+    method: Annotated[str, typer.Option("--method", help=f"{METHODS}.")] = "auto",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the starts and of what is held out.")] = 0,
+    budget: Annotated[float, typer.Option("--budget", help="Seconds for each number of heads.")] = 60.0,
+    as_json: Json = False,
+) -> None:
+    """Recover the heads of an attention layer from examples. Exit 1 if the certificate is not met."""
+    import numpy as np
+
+    from attlas import recovery
+
+    X, Y = _arrays(data)
+    if out is not None and out.suffix != ".npz":
+        raise InputError(f"--out {out}: parameters are written as .npz")
+    found = recovery.learn(
+        X,
+        Y,
+        heads,
+        method=method,  # type: ignore[arg-type]
+        seed=seed,
+        budget=budget,
+        progress=lambda line: typer.echo(line, err=True),
+    )
+    certificate = found.certificate
+    if out is not None:
+        np.savez(out, Theta=found.Theta, W=found.W)
+    if as_json:
+        values = {
+            key: None if isinstance(value, float) and math.isnan(value) else value
+            for key, value in asdict(certificate).items()
+        }
+        typer.echo(json.dumps({"heads": found.layer.heads, "trace": found.trace, "certificate": values}))
+    else:
+        typer.echo(f"heads              {found.layer.heads}")
+        for m, residual in found.trace if len(found.trace) > 1 else ():
+            typer.echo(f"  with {m:<2} heads     held-out residual {residual:.2e}")
+        typer.echo(f"held-out residual  {certificate.held_out:.2e}")
+        typer.echo(f"training residual  {certificate.training:.2e}")
+        typer.echo(f"noise in Y         {_shown(certificate.noise)}")
+        typer.echo(f"two best starts    {_shown(certificate.agreement, 'apart by ')}")
+        typer.echo(f"starts, seconds    {certificate.starts}, {certificate.seconds:.1f} ({certificate.source})")
+        typer.echo(f"certificate        {'met' if certificate.met else 'NOT met'}: {certificate.reason}")
+    if not certificate.met:
+        raise typer.Exit(1)
+
+
+def _shown(value: float, prefix: str = "") -> str:
+    return "-" if math.isnan(value) else f"{prefix}{value:.2e}"
+
+
+def _arrays(path: Path) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+    """Return X and Y of a file without unpickling anything."""
+    import numpy as np
+
+    try:
+        file = np.load(path, allow_pickle=False)
+        if isinstance(file, np.ndarray):
+            raise InputError(f"{path} holds one array; write X and Y with numpy.savez(path, X=X, Y=Y)")
+        with file:
+            missing = [name for name in ("X", "Y") if name not in file.files]
+            if missing:
+                held = ", ".join(file.files) or "none"
+                raise InputError(f"{path} has no array {' and no '.join(missing)}; it holds {held}")
+            return file["X"], file["Y"]
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} is not a .npz file of plain arrays ({error})") from error
