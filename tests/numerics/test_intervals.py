@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from attlas.errors import InputError
-from attlas.numerics import fit_line, mean_interval, rank_correlation
+from attlas.numerics import fit_line, mean_interval, rank_correlation, share_interval
 
 
 def test_mean_interval_covers_as_often_as_it_says():
@@ -54,3 +54,13 @@ def test_rank_correlation_is_spearmans_and_its_interval_covers():
     for bad in ([1, 2, 3, 4], [1, 1, 1, 1, 1], [1, 2, 3, 4, np.nan]):
         with pytest.raises(InputError):
             rank_correlation(bad, np.arange(len(bad)))
+
+
+def test_a_share_has_the_interval_of_clopper_and_pearson():
+    found = share_interval(7, 10, 0.95)
+    peer = stats.binomtest(7, 10).proportion_ci(0.95, method="exact")
+    assert found == pytest.approx((0.7, peer.low, peer.high))
+    assert share_interval(0, 5)[1] == 0
+    assert share_interval(5, 5)[2] == 1
+    with pytest.raises(InputError):
+        share_interval(6, 5)

@@ -5,6 +5,7 @@ from attlas.numerics.intervals import Line as Line
 from attlas.numerics.intervals import fit_line as fit_line
 from attlas.numerics.intervals import mean_interval as mean_interval
 from attlas.numerics.intervals import rank_correlation as rank_correlation
+from attlas.numerics.intervals import share_interval as share_interval
 from attlas.numerics.solution import Solution as Solution
 from attlas.numerics.solution import Status as Status
 from attlas.numerics.streams import Seed as Seed

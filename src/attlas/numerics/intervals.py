@@ -23,6 +23,18 @@ def mean_interval(samples: ArrayLike, level: float = 0.99) -> tuple[float, float
     return float(x.mean()), float(x.mean() - half), float(x.mean() + half)
 
 
+def share_interval(hits: int, trials: int, level: float = 0.99) -> tuple[float, float, float]:
+    """Return the share of successes and its Clopper-Pearson interval, as (share, low, high)."""
+    from scipy import stats
+
+    if not 0 <= hits <= trials or trials < 1:
+        raise InputError(f"a share needs 0 <= hits <= trials and one trial; got {hits} of {trials}")
+    tail = (1 - level) / 2
+    low = float(stats.beta.ppf(tail, hits, trials - hits + 1)) if hits else 0.0
+    high = float(stats.beta.ppf(1 - tail, hits + 1, trials - hits)) if hits < trials else 1.0
+    return hits / trials, low, high
+
+
 def rank_correlation(x: ArrayLike, y: ArrayLike, level: float = 0.99) -> tuple[float, float, float]:
     """Return Spearman's rank correlation and its interval, as (value, low, high).
 

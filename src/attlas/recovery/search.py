@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from attlas.errors import InputError
 from attlas.recovery.examples import Examples
 from attlas.recovery.variable_projection import Fit, eliminate
 
@@ -14,7 +15,6 @@ Array = NDArray[np.float64]
 
 Method = Literal["lbfgs", "adam"]
 _RESTART = 500  # iterations of L-BFGS from one start
-_ADAM = 20_000  # steps of Adam, its rate falling as a cosine
 _BATCH = 128  # sequences in a step of Adam
 
 
@@ -24,25 +24,39 @@ def random_start(heads: int, d: int, rng: np.random.Generator) -> Array:
 
 
 def gradient_search(
-    data: Examples, heads: int, method: Method, rng: np.random.Generator, budget: float, tolerance: float = 1e-12
+    data: Examples,
+    heads: int,
+    method: Method,
+    rng: np.random.Generator,
+    budget: float,
+    tolerance: float = 1e-12,
+    max_starts: int = 1000,
+    adam_steps: int = 10_000,
 ) -> Fit:
-    """Minimise |F(X) - Y|^2 over Theta and W by L-BFGS with restarts or by Adam, within `budget` seconds; the best is kept.
+    """Minimise |F(X) - Y|^2 over Theta and W by L-BFGS with restarts or by Adam; the best start is kept.
 
-    Y is scaled to unit mean square, and W starts as the best one for its Theta.
+    Y is scaled to unit mean square, and W starts as the best one for its Theta. `budget` is in seconds; with an infinite one
+    and a number of starts the result is the same on every machine.
     """
     end = time.perf_counter() + budget
     scale = float(np.sqrt(np.mean(data.Y**2)))
     unit = Examples(data.X, data.queries, data.Y / scale)
     d, out = data.X.shape[2], data.Y.shape[2]
     cut, best, steps = heads * d * d, None, 0
-    while best is None or (time.perf_counter() < end and best[0] > tolerance**2):
+    for _ in range(max_starts):
+        if best is not None and (time.perf_counter() > end or best[0] <= tolerance**2):
+            break
         Theta = random_start(heads, d, rng)
         start = np.concatenate([Theta.ravel(), eliminate(unit, Theta).W.ravel()])
-        run = _lbfgs if method == "lbfgs" else _adam
-        loss, found, taken = run(unit, start, (heads, d, out), end, rng)
+        if method == "lbfgs":
+            loss, found, taken = _lbfgs(unit, start, (heads, d, out), end)
+        else:
+            loss, found, taken = _adam(unit, start, (heads, d, out), end, adam_steps, rng)
         steps += taken
         if best is None or loss < best[0]:
             best = loss, found
+    if best is None:
+        raise InputError("max_starts must be at least 1")
     found = best[1]
     Theta, W = found[:cut].reshape(heads, d, d), found[cut:].reshape(heads, d, out) * scale
     return Fit(Theta, W, data.residual(Theta, W), steps, False)
@@ -70,7 +84,6 @@ def _lbfgs(
     start: Array,
     shape: tuple[int, int, int],
     end: float,
-    rng: np.random.Generator,  # noqa: ARG001
 ) -> tuple[float, Array, int]:
     from scipy.optimize import minimize
 
@@ -96,18 +109,18 @@ def _lbfgs(
 
 
 def _adam(
-    data: Examples, start: Array, shape: tuple[int, int, int], end: float, rng: np.random.Generator
+    data: Examples, start: Array, shape: tuple[int, int, int], end: float, steps: int, rng: np.random.Generator
 ) -> tuple[float, Array, int]:
+    """The rate falls as a cosine over the steps, or over the time if that is shorter."""
     v, first, second = start.copy(), np.zeros_like(start), np.zeros_like(start)
     began, step, order = time.perf_counter(), 0, np.arange(0)
-    while step < _ADAM and (now := time.perf_counter()) < end:
+    while step < steps and (now := time.perf_counter()) < end:
         if len(order) < _BATCH:
             order = rng.permutation(len(data.X))
         slope = loss_and_gradient(data.take(order[:_BATCH]), v, shape)[1]
         order = order[_BATCH:]
         step += 1
-        # the cosine ends with the steps or with the time, whichever comes first
-        share = max(step / _ADAM, (now - began) / max(end - began, 1e-9))
+        share = max(step / steps, (now - began) / (end - began) if end < np.inf else 0.0)
         rate = 0.01 * 0.5 * (1 + np.cos(np.pi * share)) + 1e-6
         first = 0.9 * first + 0.1 * slope
         second = 0.999 * second + 0.001 * slope**2
