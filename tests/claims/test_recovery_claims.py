@@ -16,6 +16,7 @@ from attlas.claims import (
     recovery_queries_low_rank,
     recovery_queries_multi_head,
     recovery_queries_noise,
+    recovery_sculpting,
     recovery_single_head,
     recovery_tasks,
 )
@@ -175,3 +176,31 @@ def test_different_functions_are_not_the_same_layer(monkeypatch):
     other = Layer(*rng.standard_normal((2, 1, 5, 5)))
     monkeypatch.setattr(recovery_identifiability, "_pair", lambda *a: (other, Layer(other.Theta + 1e-6, other.W)))
     assert verdict_of(recovery_identifiability.CLAIM, seeds=1).outcome is Outcome.REFUTED
+
+
+def carved(sculpted):
+    rng = np.random.default_rng(0)
+    return [
+        Measurement(
+            recovery_sculpting.Point(),
+            seed,
+            {
+                "sculpted": sculpted * np.exp(rng.normal(0, 0.1)),
+                "null": 0.6 * np.exp(rng.normal(0, 0.1)),
+                "random_span": 0.5,
+                "value_sum": 0.01,
+                "gap": 5.0,
+                "cosine": 0.9,
+                "rank": 64.0,
+            },
+        )
+        for seed in range(5)
+    ]
+
+
+def test_sculpting_must_beat_chance():
+    assert recovery_sculpting.judge(carved(0.1)).outcome is Outcome.SUPPORTED
+    assert recovery_sculpting.judge(carved(0.52)).outcome is Outcome.INCONCLUSIVE
+    assert recovery_sculpting.judge(carved(2.0)).outcome is Outcome.REFUTED
+    assert recovery_sculpting.judge(carved(0.1)[:2]).outcome is Outcome.INCONCLUSIVE
+    assert len(recovery_sculpting.draw(carved(0.1)).axes) == 2

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.feature_curves import Draw, grid, labels
-from attlas.claims.figure import COLOURS, MARKERS, panels
+from attlas.claims.figure import COLOURS, MARKERS, panels, ticks
 from attlas.numerics import mean_interval
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             style: dict[str, Any] = {"color": COLOURS[i], "label": activation, "markersize": 4}
             axis.errorbar(mine[0]["sizes"], curves.mean(0), yerr=spread, fmt=MARKERS[i] + "-", **style)
         axis.set(xlabel="samples", xscale="log", yscale="log", title=name)
+        ticks(axis, mine[0]["sizes"])
     axes[0].set_ylabel(f"test error / variance, d = {point.d}")
     axes[0].legend(frameon=False, fontsize=9)
     return figure

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 from attlas import features, tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.feature_curves import target_of
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels, ticks
 from attlas.features.ridge import factor, solve
 from attlas.numerics import fit_line, stream
 
@@ -90,6 +90,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     top = max(float(m.result["errors"].max()) for m in mine if m.point.heads == heads[0])
     axis.plot(heads, top * heads[0] / heads, **THEORY, label="1/M")
     axis.set(xlabel="heads M", ylabel=f"squared error / variance, d = {d}", xscale="log", yscale="log")
+    ticks(axis, heads.tolist())
     axis.legend(frameon=False, fontsize=9)
     return figure
 

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 from attlas import features, tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.feature_curves import target_of
-from attlas.claims.figure import COLOURS, MARKERS, panels
+from attlas.claims.figure import COLOURS, MARKERS, panels, ticks
 from attlas.features import complexity
 from attlas.numerics import stream
 
@@ -105,6 +105,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         yscale="log",
         title="points: risk; lines: bound; dotted: a constant",
     )
+    ticks(axis, [m.point.n for m in measurements])
     axis.legend(frameon=False, fontsize=9)
     return figure
 

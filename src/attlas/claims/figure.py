@@ -1,5 +1,6 @@
 """One visual language for every figure: colour-blind safe colours, theory as lines, simulation as points."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,3 +23,10 @@ def panels(count: int, width: float = 4.6, height: float = 3.6) -> "tuple[Figure
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(visible=True, alpha=0.25, linewidth=0.6)
     return figure, axes
+
+
+def ticks(axis: "Axes", values: Iterable[float]) -> None:
+    """Mark a logarithmic x axis at these values, and nowhere else: few decades leave no room for powers of ten."""
+    shown = sorted(set(values))
+    axis.set_xticks(shown, [f"{value:g}" for value in shown])
+    axis.set_xticks([], minor=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-METHODS = "auto, varpro, lbfgs or adam"
+METHODS = "auto, varpro, sculpt, lbfgs or adam"
 
 
 def recover(

@@ -16,3 +16,6 @@ from attlas.recovery.parity import on_slice_accuracy as on_slice_accuracy
 from attlas.recovery.parity import parity_layer as parity_layer
 from attlas.recovery.queries import Probed as Probed
 from attlas.recovery.queries import learn_from_queries as learn_from_queries
+from attlas.recovery.sculpt import Body as Body
+from attlas.recovery.sculpt import Sculpted as Sculpted
+from attlas.recovery.sculpt import sculpt as sculpt

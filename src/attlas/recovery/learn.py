@@ -13,12 +13,13 @@ from attlas.inputs import integer, real
 from attlas.numerics import stream
 from attlas.recovery.examples import Examples
 from attlas.recovery.layer import Layer, difference
+from attlas.recovery.sculpt import Sculpted, sculpt
 from attlas.recovery.search import gradient_search, random_start
 from attlas.recovery.variable_projection import Fit, variable_projection
 
 Array = NDArray[np.float64]
 
-METHODS = ("auto", "varpro", "lbfgs", "adam")
+METHODS = ("auto", "varpro", "sculpt", "lbfgs", "adam")
 EXACT = 1e-6  # a held-out residual below this is no accident
 _DONE = 1e-9  # and below this nothing more is to be gained by another start
 _HELD_OUT = 0.2
@@ -38,6 +39,8 @@ class Certificate:
         What the residual looks like as noise in Y, relative: the held-out residual if it is that of training, else NaN.
     agreement : float
         Relative difference of the functions found from the two best starts; NaN if only one was made.
+    gap : float
+        Of the span that was sculpted, NaN if nothing was: trust the span from 2 on.
     sound : bool
         d_out >= m (k - 1): a row of outputs has as many equations as attention weights. Necessary for sculpting, not for
         the other methods.
@@ -53,6 +56,7 @@ class Certificate:
     training: float
     noise: float
     agreement: float
+    gap: float
     sound: bool
     source: str
     starts: int
@@ -97,7 +101,7 @@ def learn(
     Y: ArrayLike,
     heads: int | None = None,
     *,
-    method: Literal["auto", "varpro", "lbfgs", "adam"] = "auto",
+    method: Literal["auto", "varpro", "sculpt", "lbfgs", "adam"] = "auto",
     seed: int = 0,
     budget: float = 60.0,
     max_starts: int = 20,
@@ -114,8 +118,9 @@ def learn(
         Outputs of every token, or of the last one only.
     heads : int, optional
         If not given, heads are added until the residual on held-out examples stops falling.
-    method : {"auto", "varpro", "lbfgs", "adam"}
-        "auto" is "varpro": variable projection from random starts. The others are there to compare with.
+    method : {"auto", "varpro", "sculpt", "lbfgs", "adam"}
+        "auto" is "varpro": variable projection from random starts. "sculpt" takes its first start from `sculpt`, and random
+        ones if that does not do; it has shown no higher rate of success. The others are there to compare with.
     seed : int
     budget : float, default 60
         Seconds, for each number of heads.
@@ -182,10 +187,14 @@ def _search(
     end = began + budget
     d = train.X.shape[2]
     runs: list[tuple[float, Fit]] = []
+    body = _sculpted(train, heads, seed) if method == "sculpt" else None
     for number in range(max_starts):
         rng = stream(seed, "start", str(heads), str(number))
-        if method == "varpro":
-            fit = variable_projection(train, random_start(heads, d, rng), deadline=end)
+        if method in ("varpro", "sculpt"):
+            first = body.layer.Theta if body is not None and number == 0 else random_start(heads, d, rng)
+            fit = variable_projection(train, first, deadline=end)
+            if body is not None and number == 0:
+                carved = fit
         else:
             left = max(end - time.perf_counter(), 1e-3)
             fit = gradient_search(
@@ -198,7 +207,21 @@ def _search(
         if runs[0][0] <= _DONE or time.perf_counter() > end or _settled(runs):
             break
     layer = Layer(runs[0][1].Theta, runs[0][1].W)
-    return Recovered(layer, _certify(train, runs, layer, method, time.perf_counter() - began), ((heads, runs[0][0]),))
+    source = "sculpted start" if body is not None and runs[0][1] is carved else f"random start, {method}"
+    gap = float("nan") if body is None else body.gap
+    return Recovered(
+        layer, _certify(train, runs, layer, source, gap, time.perf_counter() - began), ((heads, runs[0][0]),)
+    )
+
+
+def _sculpted(train: Examples, heads: int, seed: int) -> Sculpted | None:
+    """Return a sculpted start, or None where the heads agree too rarely."""
+    if train.Y.shape[1] != train.X.shape[1]:
+        raise InputError("sculpting needs the outputs of all tokens, Y of shape (n, k, d_out)")
+    try:
+        return sculpt(train.X, train.Y, heads, seed=seed)
+    except InputError:
+        return None
 
 
 def _settled(runs: list[tuple[float, Fit]]) -> bool:
@@ -213,7 +236,9 @@ def _apart(runs: list[tuple[float, Fit]]) -> float:
     return difference(first, second)
 
 
-def _certify(train: Examples, runs: list[tuple[float, Fit]], layer: Layer, method: str, seconds: float) -> Certificate:
+def _certify(
+    train: Examples, runs: list[tuple[float, Fit]], layer: Layer, source: str, gap: float, seconds: float
+) -> Certificate:
     held_out, fit = runs[0]
     k, out = train.X.shape[1], train.Y.shape[2]
     agreement = _apart(runs) if len(runs) > 1 else float("nan")
@@ -238,5 +263,4 @@ def _certify(train: Examples, runs: list[tuple[float, Fit]], layer: Layer, metho
         other = "no second start was made" if len(runs) < 2 else f"the two best starts differ by {agreement:.1e}"
         reason = f"the residual stays at {held_out:.1e} and {other}: not the layer, or not found within the budget"
     sound = bool(out >= layer.heads * (k - 1))
-    source = f"random start, {method}"
-    return Certificate(held_out, fit.residual, noise, agreement, sound, source, len(runs), seconds, met, reason)
+    return Certificate(held_out, fit.residual, noise, agreement, gap, sound, source, len(runs), seconds, met, reason)

@@ -48,6 +48,7 @@ def variable_projection(
     max_steps: int = 200,
     tolerance: float = 1e-13,
     deadline: float = np.inf,
+    span: Array | None = None,
 ) -> Fit:
     """Fit Theta (m, d, d) and W from a start, until the relative residual is below `tolerance` or stops falling.
 
@@ -57,20 +58,25 @@ def variable_projection(
     start : array of shape (m, d, d)
     deadline : float
         Of `time.perf_counter`; the best point so far is returned then.
+    span : array of shape (q, d, d), optional
+        Directions in which every Theta_i may move; all, if not given.
     """
     Theta = np.array(start, dtype=float)
     m, d, _ = Theta.shape
     size = float(np.linalg.norm(data.Y))
     model = eliminate(data, Theta)
+    moves = None if span is None else np.kron(np.eye(m), span.reshape(len(span), -1).T)
     damping, growth, stalled = 1e-3, 2.0, 0
     steps, converged = 0, np.sqrt(model.loss) <= tolerance * size
     while not converged and steps < max_steps and time.perf_counter() < deadline:
         H, g = _normal_equations(data, Theta, model)
+        if moves is not None:
+            H, g = moves.T @ H @ moves, moves.T @ g
         scale = np.maximum(np.diagonal(H).copy(), 1e-12 * float(np.diagonal(H).max()) + 1e-300)
         improved = False
         while not improved and damping < 1e12 and time.perf_counter() < deadline:
             step = _solve(H, damping * scale, g)
-            trial_Theta = Theta + step.reshape(m, d, d)
+            trial_Theta = Theta + (step if moves is None else moves @ step).reshape(m, d, d)
             trial = eliminate(data, trial_Theta)
             predicted = float(step @ (2 * g - H @ step))  # of the fall in loss, by the quadratic model
             gain = (model.loss - trial.loss) / max(predicted, 1e-300)
