@@ -55,7 +55,7 @@ def main():
     functions = [kind(beta, power) for beta in np.eye(d)[:5] for power in (1, 2) for kind in KINDS]
     Y, Y_test = (np.stack([f(x) for f in functions], axis=1) for x in (X, X_test))
     alphas, sizes = np.logspace(-6, 0, 7), [125, 250, 500, 1000, 2000]
-    model = RandomAttentionRegressor(heads, random_state=0)
+    model = RandomAttentionRegressor(heads, fit_intercept=False, random_state=0)
     curve = None
 
     def ours():

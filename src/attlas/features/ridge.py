@@ -231,9 +231,9 @@ def nested_curve(
 ) -> Curve:
     """Return the learning curve of every size, target and penalty, from one factorisation per penalty.
 
-    The factor of the leading n x n block of K + lam is the leading block of L. With z = L^-1 y and V = L^-1 K_test^T the
-    prediction from the first n samples is the running sum V[:n]^T z[:n]; L_jj z_j is the error of forecasting y_j from the
-    samples before it; and ((K_n + lam)^-1)_ii = sum_{k <= n} (L^-1)_ki^2.
+    The factor of the leading n x n block of K + lam is the leading block of L, and so is its inverse. With z = L^-1 y the
+    coefficients of the first n samples are L_n^-T z_n; L_jj z_j is the error of forecasting y_j from the samples before it;
+    and ((K_n + lam)^-1)_ii = sum_{k <= n} (L^-1)_ki^2.
 
     Parameters
     ----------
@@ -264,22 +264,20 @@ def nested_curve(
         except InputError:
             continue
         z = solve_triangular(L, columns, lower=True, check_finite=False)
-        V = solve_triangular(L, K_test.T, lower=True, check_finite=False)
         missed = np.diagonal(L)[:, None] * z
         missed = (missed[:, :-1] - before * missed[:, -1:] if intercept else missed) ** 2
         inverse, _ = lapack.dtrtri(L, lower=1, overwrite_c=1)
-        prediction, start = np.zeros((len(Y_test), columns.shape[1])), 0
         for column, n in enumerate(sizes):
-            prediction += V[start:n].T @ z[start:n]
+            leading = inverse[:n, :n]
+            coefficients = leading.T @ z[:n]
+            prediction = K_test[:, :n] @ coefficients
             mean = Y[:n].mean(0)
             found = prediction[:, :-1] + mean * (1 - prediction[:, -1:]) if intercept else prediction
             test[row, column] = np.mean((found - Y_test) ** 2, axis=0)
-            leading = inverse[:n, :n]
             diagonal = np.einsum("ki,ki->i", leading, leading)
-            each = left_out(leading.T @ z[:n] / diagonal[:, None], Y[:n], intercept)
+            each = left_out(coefficients / diagonal[:, None], Y[:n], intercept)
             loo[row, column] = np.mean(each**2, axis=0)
             forecast[row, column] = missed[n - max(n // 5, 1) : n].mean(0)
-            start = n
     if np.isinf(loo).all():
         raise InputError("the kernel matrix is not positive definite at any of the penalties; give larger alphas")
     return Curve(sizes, np.asarray(penalties), test, loo, forecast)
