@@ -7,6 +7,7 @@ from attlas.claims import (
     Measurement,
     Outcome,
     recovery_agreement,
+    recovery_cost,
     recovery_gaussian_tokens,
     recovery_hard_instances,
     recovery_identifiability,
@@ -204,3 +205,36 @@ def test_sculpting_must_beat_chance():
     assert recovery_sculpting.judge(carved(2.0)).outcome is Outcome.REFUTED
     assert recovery_sculpting.judge(carved(0.1)[:2]).outcome is Outcome.INCONCLUSIVE
     assert len(recovery_sculpting.draw(carved(0.1)).axes) == 2
+
+
+def worked(power, residual=1e-12):
+    rng = np.random.default_rng(0)
+    points = [recovery_cost.Point(d=d) for d in (4, 6, 8)]
+    points += [recovery_cost.Point(k=k) for k in (2, 8)] + [recovery_cost.Point(heads=m) for m in (1, 3)]
+    return [
+        Measurement(
+            p,
+            seed,
+            {
+                "steps": 10.0 + rng.integers(3),
+                "operations": p.d**power * p.k * p.heads**2 * np.exp(rng.normal(0, 0.1)),
+                "residual": residual,
+            },
+        )
+        for p in points
+        for seed in range(3)
+    ]
+
+
+def test_work_must_stay_below_the_algebra():
+    assert recovery_cost.judge(worked(4)).outcome is Outcome.SUPPORTED
+    assert recovery_cost.judge(worked(9)).outcome is Outcome.REFUTED
+    assert recovery_cost.judge(worked(4, residual=0.3)).outcome is Outcome.REFUTED
+    some = worked(4)
+    some[0].result["residual"] = np.nan
+    assert recovery_cost.judge(some).outcome is Outcome.INCONCLUSIVE
+    assert recovery_cost.judge(worked(4)[:6]).outcome is Outcome.INCONCLUSIVE
+    assert len(recovery_cost.draw(worked(4)).axes) == 3
+    result = recovery_cost.measure(recovery_cost.Point(heads=1, d=3, k=2, n=100), 0)
+    assert 0 < result["residual"] < 1e-10
+    assert result["operations"] > 1e5

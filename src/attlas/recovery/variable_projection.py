@@ -97,6 +97,17 @@ def variable_projection(
     return Fit(Theta, model.W.reshape(m, d, -1), float(np.sqrt(model.loss)) / size, steps, bool(converged))
 
 
+def work_of_a_step(heads: int, d: int, d_out: int, k: int, rows: int) -> float:
+    """Return the floating-point operations of one step, one trial included: its matrix products and its factorisation."""
+    pairs, unknowns = heads * (heads + 1) / 2, heads * d * d
+    forward = rows * heads * (d * d + 2 * k * d)
+    moves = rows * heads * d * (k * d_out + d_out)
+    gram = rows * (pairs * (d * d * d_out + d**4) + heads**2 * d**3 * d_out)
+    projection = heads * d * (heads * d * heads * d * d * d_out) / 2 + heads * d * d_out * unknowns**2
+    least_squares = 2 * rows * (heads * d) * (heads * d + 3 * d_out)
+    return 2 * (2 * forward + moves + gram + projection) + least_squares + unknowns**3 / 3
+
+
 def eliminate(data: Examples, Theta: Array) -> Model:
     """Return the best W for Theta and what is left of Y."""
     from scipy.linalg import cho_solve, cholesky
