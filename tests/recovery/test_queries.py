@@ -6,7 +6,7 @@ import pytest
 from attlas import layers
 from attlas.errors import InputError
 from attlas.numerics import stream
-from attlas.recovery import Layer, learn_from_queries, parameter_error, planted_layer, same_function
+from attlas.recovery import Layer, copies, learn_from_queries, parameter_error, planted_layer, same_function
 
 
 def oracle_of(Theta, W, noise=0.0, seed=0):
@@ -158,3 +158,27 @@ def failing(X):
 def test_bad_oracles_and_settings_are_one_sentence(oracle, options, message):
     with pytest.raises(InputError, match=message):
         learn_from_queries(oracle, 4, **options)
+
+
+@pytest.mark.parametrize("grid", ["ratios", "copies"])
+def test_copies_of_two_tokens_give_the_logits_of_all_heads(grid):
+    Theta, W = planted(3, 6, d_out=4)
+    a, b = stream(0, "tokens").standard_normal((2, 6)) / np.sqrt(6)
+    found = copies(oracle_of(Theta, W), a, b, 3, grid=grid)
+    np.testing.assert_allclose(found.logits, np.sort(np.einsum("a,hab,b->h", b, Theta, a - b)), atol=1e-8)
+    assert found.queries <= 2 * 3 + 3
+    assert found.next_value < 1e-10 < found.conditioning
+
+
+def test_copies_say_when_they_cannot():
+    Theta, W = planted(1, 4)
+    a, b = stream(0, "tokens").standard_normal((2, 4))
+    for arguments, message in (
+        ((a, a, 1), "two different tokens"),
+        ((a, b, 0), "heads"),
+        ((a, b[:3], 1), "two different tokens"),
+    ):
+        with pytest.raises(InputError, match=message):
+            copies(oracle_of(Theta, W), *arguments)
+    with pytest.raises(InputError, match="grid"):
+        copies(oracle_of(Theta, W), a, b, 1, grid="all")

@@ -3,6 +3,8 @@
 The layer is F(X) = sum_i softmax(X Theta_i X^T) X W_i (chen2024provably).
 """
 
+from attlas.recovery.copies import Copies as Copies
+from attlas.recovery.copies import copies as copies
 from attlas.recovery.instances import planted_layer as planted_layer
 from attlas.recovery.layer import Layer as Layer
 from attlas.recovery.layer import difference as difference

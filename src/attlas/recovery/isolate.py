@@ -228,9 +228,13 @@ def _values(view: _View, g: Array, total: Array, rng: np.random.Generator) -> Ar
 
     heads, d = g.shape
     units = g / np.linalg.norm(g, axis=1, keepdims=True)
-    drawn = rng.standard_normal((40 * heads * d, d))
+    cosines = np.abs(units @ units.T)[np.triu_indices(heads, 1)]
+    nearest = float(
+        np.sqrt(max(1 - cosines.max(initial=0.0) ** 2, 0.0))
+    )  # sine of the smallest angle between two steps
+    drawn = np.concatenate([rng.standard_normal((40 * heads * d, d)), *_between(units, rng)])
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
-    drawn = drawn[np.abs(drawn @ units.T).min(1) > _CLEAR]
+    drawn = drawn[np.abs(drawn @ units.T).min(1) > min(_CLEAR, 0.02 * nearest)]
     if len(drawn) < heads * d:
         raise _Lost("too few directions are clear of all steps")
     rows = (np.sign(drawn @ g.T)[:, :, None] / 2 * drawn[:, None, :]).reshape(len(drawn), -1)
@@ -242,6 +246,20 @@ def _values(view: _View, g: Array, total: Array, rng: np.random.Generator) -> Ar
     if np.linalg.cond(design) > 1e6:
         raise _Lost("two heads step together from here")
     return np.asarray(np.linalg.solve(design, answers).reshape(heads, d, -1))
+
+
+def _between(units: Array, rng: np.random.Generator) -> list[Array]:
+    """Return directions between the steps of heads whose steps are close, where chance hardly leads."""
+    found = []
+    for i in range(len(units)):
+        for j in range(i):
+            cosine = float(units[i] @ units[j])
+            if abs(cosine) > 0.9:
+                middle = units[i] + np.sign(cosine) * units[j]
+                middle /= np.linalg.norm(middle)
+                drawn = rng.standard_normal((4 * units.shape[1], units.shape[1]))
+                found.append(drawn - np.outer(drawn @ middle, middle))
+    return found
 
 
 def _matrices(ask: Counted, b: Array, g: Array, V: Array, total: Array, rng: np.random.Generator) -> Array:

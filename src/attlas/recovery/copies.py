@@ -1,0 +1,88 @@
+"""Rational interpolation over copies of a token: the literature's way to the logits of several heads, and its conditioning.
+
+With t copies of a and q of b, b last, the answer is f = a V_sum + sum_h (b - a) V_h / (1 + (t/q) e^{s_h}), s_h = b^T Theta_h
+(a - b): a rational function of t/q whose poles -e^{-s_h} are the logits. They are the eigenvalues of a Loewner pencil. In
+double precision this gives out at a handful of heads, because poles on one side are told apart by values on the other; both
+sides, t > q and t < q, buy about two heads more, several outputs about as much.
+
+References
+----------
+kim2026queries for the idea; mayo2007framework for the pencil.
+"""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attlas.errors import InputError
+from attlas.inputs import array, integer
+from attlas.recovery.oracle import Counted, Oracle
+
+Array = NDArray[np.float64]
+
+
+class Copies(NamedTuple):
+    """What `copies` returns: the logits b^T Theta_h (a - b), ascending; how well they were determined; the queries used.
+
+    `conditioning` is the smallest over the largest of the `heads` singular values of the Loewner matrix; `next_value` the
+    one after them over the largest, which rounding alone should explain if the number of heads is right.
+    """
+
+    logits: Array
+    conditioning: float
+    next_value: float
+    queries: int
+
+
+def copies(
+    oracle: Oracle, a: ArrayLike, b: ArrayLike, heads: int, *, grid: Literal["ratios", "copies"] = "ratios"
+) -> Copies:
+    """Return the logits b^T Theta_h (a - b) of all heads, from sequences of copies of two tokens.
+
+    Parameters
+    ----------
+    oracle : callable
+        As for `learn_from_queries`.
+    a, b : arrays of shape (d,)
+        Two different tokens.
+    heads : int
+    grid : {"ratios", "copies"}
+        "copies" takes t = 1 .. 2H of a and one b; "ratios" takes t of one and one of the other, t = 1 .. H + 1, which is
+        better conditioned.
+
+    Notes
+    -----
+    About 2H queries and, for V_sum, two more; sequences of up to 2H + 1 tokens. Logits that come out complex, a sign of
+    lost precision, are returned as NaN.
+    """
+    first, second = array(a, "a", ("d",)), array(b, "b", ("d",))
+    H = integer(heads, "heads")
+    if first.shape != second.shape or np.array_equal(first, second):
+        raise InputError("a and b must be two different tokens of the same dimension")
+    if grid == "copies":
+        counts = [(t, 1) for t in range(1, 2 * H + 1)]
+    elif grid == "ratios":
+        counts = [(1, 1), *((t, 1) for t in range(2, H + 2)), *((1, t) for t in range(2, H + 2))]
+    else:
+        raise InputError(f"grid must be ratios or copies; got {grid!r}")
+    ask = Counted(oracle, len(first))
+    at_a, at_b = ask(first[None]), ask(second[None])  # a V_sum and b V_sum
+    x = np.array([0.0, *(t / q for t, q in counts)])
+    F = np.array([at_b - at_a, *(ask(np.array([first] * t + [second] * q)) - at_a for t, q in counts)])
+    order = np.argsort(x)
+    x, F = x[order], F[order]
+    left, right = slice(0, None, 2), slice(1, None, 2)
+    gaps = x[left][:, None] - x[right][None, :]
+    values, shifted = [], []
+    for f in F.T:
+        values.append((f[left][:, None] - f[right][None, :]) / gaps)
+        shifted.append(((x * f)[left][:, None] - (x * f)[right][None, :]) / gaps)
+    L, M = np.concatenate(values), np.concatenate(shifted)
+    U, s, V = np.linalg.svd(L, full_matrices=False)
+    if len(s) < H or s[H - 1] == 0:
+        raise InputError(f"the answers do not show {H} different heads on these tokens")
+    poles = np.linalg.eigvals((U[:, :H].T @ M @ V[:H].T) / s[:H, None])
+    real = np.where((np.abs(poles.imag) < 1e-6 * np.abs(poles)) & (poles.real < 0), poles.real, np.nan)
+    after = float(s[H] / s[0]) if len(s) > H else 0.0
+    return Copies(np.sort(-np.log(-real)), float(s[H - 1] / s[0]), after, ask.queries)
