@@ -54,11 +54,18 @@ def test_nothing_at_all_is_one_silent_head():
     assert not silent.W.any()
 
 
+def test_a_large_pair_that_cancels_hides_nothing():
+    found = layer((T, 1e8 * A), (T, -1e8 * A), (T2, B)).canonical()
+    assert parameter_error(found, layer((T2, B))) < 1e-6
+
+
 def test_different_layers_differ():
     first, second = Layer(*planted_layer(2, 5, 1)), Layer(*planted_layer(2, 5, 2))
     assert not same_function(first, second)
     assert parameter_error(first, second) > 0.1
     assert parameter_error(first, Layer(*planted_layer(3, 5, 1))) == np.inf
+    with pytest.raises(InputError, match="W of shapes"):
+        parameter_error(first, Layer(*planted_layer(2, 5, 1, d_out=1)))
     with pytest.raises(InputError, match="dimension 5 and 4"):
         same_function(first, Layer(*planted_layer(2, 4, 1)))
 

@@ -116,6 +116,20 @@ def test_the_canonical_form_comes_out_by_itself():
         assert same_function(found.layer, Layer(*parameters), tolerance=1e-8)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_head_that_looks_at_all_alike_does_not_confuse_the_signs(seed):
+    Theta, W = planted(3, 4, seed)
+    Theta[0] = 0
+    found = learn_from_queries(oracle_of(Theta, W), 4, heads=None, method="isolate", seed=seed)
+    assert found.met
+    assert same_function(found.layer, Layer(Theta, W), tolerance=1e-7)
+
+
+def test_loud_noise_certifies_nothing():
+    Theta, W = planted(3, 5, 1)
+    assert not learn_from_queries(oracle_of(Theta, W, 0.05), 5, heads=1, noise=0.05).met
+
+
 def test_where_tokens_are_bounded_or_noisy_heads_are_not_isolated():
     Theta, W = planted(2, 4, d_out=3)
     seen = []
@@ -153,6 +167,9 @@ def failing(X):
         (lambda X: X[-1], {"noise": -1}, "noise"),
         (lambda X: X[-1], {"heads": 2, "method": "guess"}, "method"),
         (lambda X: X[-1], {"heads": 2, "largest": 0}, "largest"),
+        (lambda X: X[-1], {"largest": 1.0}, "entries up to 4"),
+        (lambda X: X[-1], {"heads": "a"}, "heads"),
+        (lambda X: X[-1], {"heads": -1}, "heads"),
     ],
 )
 def test_bad_oracles_and_settings_are_one_sentence(oracle, options, message):

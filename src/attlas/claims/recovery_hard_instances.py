@@ -53,6 +53,8 @@ def measure(point: Point, seed: int) -> Result:
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """The parity is exact; on it every learner is at chance; one of them solves the control more often than not (99 %)."""
+    if any(np.isnan(value) for m in measurements for value in m.result.values()):
+        return Verdict(Outcome.REFUTED, "a result is not a number", -np.inf, "of an accuracy")
     deviation = max(m.result["deviation"] for m in measurements)
     if not deviation < EXACT:
         return Verdict(Outcome.REFUTED, f"the parity is off by {deviation:.1e}", -np.inf, "of an accuracy")

@@ -61,6 +61,8 @@ def _pair(kind: str, d: int, seed: int) -> tuple[Layer, Layer]:
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """Functions and canonical forms are equal to rounding; the pairs of length two differ clearly at length three."""
+    if any(np.isnan(value) for m in measurements for value in m.result.values()):
+        return Verdict(Outcome.REFUTED, "a difference is not a number", -np.inf, "orders of magnitude")
     functions = max(m.result["functions"] for m in measurements)
     canonical = max(m.result["canonical"] for m in measurements)
     apart = min((m.result["at_three"] for m in measurements if m.point.pair in AT_TWO), default=np.inf)

@@ -87,4 +87,4 @@ def cost(point: Point) -> Cost:
 
 
 def _label(point: Point) -> str:
-    return f"m={point.heads} d={point.d} k={point.k} s={point.scale:g} n={point.n}"
+    return f"m={point.heads} d={point.d} k={point.k} s={point.scale:g} n={point.n} Adam {point.adam_steps}"

@@ -36,7 +36,9 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """Every run uses exactly d^2 + d queries and is right to rounding."""
     more = [m for m in measurements if m.result["queries"] != m.point.d**2 + m.point.d]
     errors = np.array([m.result["error"] for m in measurements])
-    worst = float(errors.max())
+    if not np.isfinite(errors).all():
+        return Verdict(Outcome.REFUTED, "an error is not a number", -np.inf, "orders of magnitude")
+    worst = max(float(errors.max()), 1e-18)  # a single entry may well come out exactly
     numbers = {"worst error": worst, "runs": float(len(errors)), "runs with other counts": float(len(more))}
     reason = (
         f"{len(measurements) - len(more)} of {len(measurements)} runs use d^2 + d queries, d up to"

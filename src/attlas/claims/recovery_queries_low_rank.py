@@ -40,6 +40,8 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """Every run is right, with at most 2 r d + d queries and a tenth more for steps that had to be shortened."""
     shares = np.array([m.result["queries"] / (2 * m.point.rank * m.point.d + m.point.d) for m in measurements])
     errors = np.array([m.result["error"] for m in measurements])
+    if not np.isfinite([*shares, *errors]).all() or np.any(errors == 0):
+        return Verdict(Outcome.REFUTED, "an error is exactly zero, or not a number", -np.inf, "orders of magnitude")
     numbers = {"worst error": float(errors.max()), "largest share of 2rd + d": float(shares.max())}
     reason = (
         f"{int(np.sum(errors < SMALL))} of {len(errors)} runs are right to {SMALL:g} (worst {errors.max():.1e}), with"

@@ -43,7 +43,8 @@ def measure(point: Point, seed: int) -> Result:
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """All heads are found in four runs of five or more (99 %), from d = 6 on with fewer queries than the bound (medians)."""
     errors = np.array([m.result["error"] for m in measurements])
-    if np.any(errors == 0) or np.isnan(errors).any():
+    counts = [m.result[key] for m in measurements for key in ("queries", "certificate")]
+    if np.any(errors == 0) or np.isnan(errors).any() or np.isnan(counts).any():
         return Verdict(Outcome.REFUTED, "an error is exactly zero, or not a number", -np.inf, "of a share")
     hits = int(np.sum(errors < SUCCESS))
     share, low, high = share_interval(hits, len(errors), LEVEL)

@@ -45,6 +45,8 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     margins, blurred = [], False
     for d, outputs, repeats in groups:
         mine = [m for m in measurements if (m.point.d, m.point.outputs, m.point.repeats) == (d, outputs, repeats)]
+        if len({m.point.noise for m in mine}) < 3 or not all(0 < m.result["error"] < np.inf for m in mine):
+            return Verdict(Outcome.INCONCLUSIVE, "needs three noises, and errors that are numbers", 0.0, "")
         line = fit_line([np.log(m.point.noise) for m in mine], [np.log(m.result["error"]) for m in mine])
         low, high = line.slope_interval(level)
         factor = float(np.exp(np.mean([np.log(m.result["error"] / m.point.noise) for m in mine])))

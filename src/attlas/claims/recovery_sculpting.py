@@ -70,6 +70,8 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         mine = [m.result for m in measurements if m.point == point]
         if len(mine) < 3:
             return Verdict(Outcome.INCONCLUSIVE, "needs three seeds", 0.0, "")
+        if not all(0 < r[key] < np.inf for r in mine for key in ("sculpted", "null", "random_span")):
+            return Verdict(Outcome.REFUTED, "a residual is zero or not a number", -np.inf, "standard errors")
         label = f"m={point.heads} d={point.d} k={point.k} s={point.scale:g} n={point.n}"
         keys = ("sculpted", "null", "random_span", "value_sum", "gap", "cosine")
         numbers |= {f"{label} {key}, median": float(np.median([r[key] for r in mine])) for key in keys}

@@ -38,6 +38,8 @@ def recover(
     X, Y = _arrays(data)
     if out is not None and out.suffix != ".npz":
         raise InputError(f"--out {out}: parameters are written as .npz")
+    if out is not None and not out.resolve().parent.is_dir():
+        raise InputError(f"--out {out}: there is no folder {out.parent}")
     found = recovery.learn(
         X,
         Y,

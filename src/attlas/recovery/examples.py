@@ -27,9 +27,15 @@ class Examples:
         n, k, _ = tokens.shape
         if k < 2:
             raise InputError("X has one token per sequence (k = 1); its attention is always 1, so Theta cannot be seen")
-        outputs = np.asarray(Y, dtype=float) if np.ndim(Y) else None
-        if outputs is None or len(outputs) != n:
-            raise InputError(f"Y has {'no' if outputs is None else len(outputs)} outputs for the {n} sequences of X")
+        try:
+            given = np.asarray(Y)
+        except ValueError as error:
+            raise InputError("Y must be an array of real numbers") from error
+        if given.dtype.kind not in "iufb":
+            raise InputError(f"Y must be an array of real numbers; got {given.dtype}")
+        outputs = given.astype(float)
+        if not outputs.ndim or len(outputs) != n:
+            raise InputError(f"Y has {len(outputs) if outputs.ndim else 'no'} outputs for the {n} sequences of X")
         if outputs.ndim == 3 and outputs.shape[1] == k:
             return cls._checked(tokens, tokens, outputs)
         if outputs.ndim in (1, 2):
@@ -47,6 +53,9 @@ class Examples:
             raise InputError(f"Y has no outputs: shape {Y.shape}")
         if not np.any(Y):
             raise InputError("Y is zero everywhere; there is nothing to learn")
+        for name, values in (("X", X), ("Y", Y)):
+            if not 1e-100 < np.abs(values).max() < 1e100:
+                raise InputError(f"{name} has a largest entry of {np.abs(values).max():.1e}; scale it to about one")
         if np.all(X[:, :1] == X):
             raise InputError(
                 "all tokens of a sequence are equal; whatever Theta is, attention averages the same tokens"
@@ -54,12 +63,19 @@ class Examples:
         return cls(X.astype(float), queries.astype(float), Y)
 
     def split(self, share: float, rng: np.random.Generator) -> tuple["Examples", "Examples"]:
-        """Return two disjoint parts, the second with this share of the sequences, at least one."""
-        order = rng.permutation(len(self.X))
+        """Return two parts, the second with this share of the different sequences: none of them stands in the first."""
+        kinds = np.unique(self.X.reshape(len(self.X), -1), axis=0, return_inverse=True)[1].reshape(-1)
+        order = rng.permutation(int(kinds.max()) + 1)
         held = max(1, round(share * len(order)))
         if held >= len(order):
-            raise InputError(f"X has {len(order)} sequences; one must be left to learn from besides those held out")
-        return self.take(order[held:]), self.take(order[:held])
+            raise InputError(
+                f"X has {len(order)} different sequences; one must be left to learn from besides those held out"
+            )
+        out = np.isin(kinds, order[:held])
+        parts = self.take(np.flatnonzero(~out)), self.take(np.flatnonzero(out))
+        if not all(np.any(part.Y) for part in parts):
+            raise InputError("Y is zero on nearly all sequences; there is too little to learn from")
+        return parts
 
     def take(self, rows: NDArray[np.intp] | slice) -> "Examples":
         """Return these sequences."""

@@ -187,11 +187,19 @@ def _seen(view: _View, basis: Array, angle: float, before: Array, jump: Array) -
         g = g + slope * w
         if abs(slope) > abs(strongest[0]):
             strongest = (slope, w)
-    u, D = view(length * along + (1.5 / strongest[0]) * strongest[1], copies=2)
-    z = float(g @ u)
-    with_sign = u @ before + 2 / (2 + np.exp(-z)) * (u @ jump)
-    against = u @ (before + jump) - 2 / (2 + np.exp(z)) * (u @ jump)
-    return g, 1.0 if np.linalg.norm(D - with_sign) < np.linalg.norm(D - against) else -1.0
+    if strongest[0] == 0:
+        raise _Lost("a step without a slope")
+    # the difference of two points close by: a head with Theta = 0, whose share two copies change, drops out of it
+    points = [view(u, copies=2) for u in (length * along + (1.5 / strongest[0]) * strongest[1], length * along)]
+    seen = points[0][1] - points[1][1]
+    with_sign, against = (
+        sum(
+            side * (u @ (before + jump * (sign < 0)) + sign * 2 / (2 + np.exp(-sign * float(g @ u))) * (u @ jump))
+            for side, (u, _) in zip((1, -1), points, strict=True)
+        )
+        for sign in (1, -1)
+    )
+    return g, 1.0 if np.linalg.norm(seen - with_sign) < np.linalg.norm(seen - against) else -1.0
 
 
 def _share(view: _View, u: Array, before: Array, jump: Array) -> tuple[Array, float] | None:

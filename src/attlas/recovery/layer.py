@@ -64,17 +64,19 @@ class Layer:
         X = stream(0, "canonical").standard_normal((200, 3 if k is None else k, self.d))
         tolerance = real(tolerance, "tolerance", above=0)
         groups: list[tuple[Array, Array, Array]] = []  # Theta, attention, W
-        whole = 0.0
+        before = 0.0
         for theta, value in zip(Theta, W, strict=True):
             P = softmax((X @ theta) @ X.transpose(0, 2, 1))
-            whole = float(np.hypot(whole, np.linalg.norm((P @ X) @ value)))
+            before = float(np.hypot(before, np.linalg.norm((P @ X) @ value)))
             for place, (first, attention, total) in enumerate(groups):
                 if np.abs(P - attention).mean() < tolerance:
                     groups[place] = (first, attention, total + value)
                     break
             else:
                 groups.append((theta, P, value))
-        kept = [group for group in groups if np.linalg.norm((group[1] @ X) @ group[2]) > tolerance * whole]
+        effects = [float(np.linalg.norm((P @ X) @ total)) for _, P, total in groups]
+        whole = max(float(np.linalg.norm(effects)), 1e-12 * before)  # what cancels leaves its rounding
+        kept = [group for group, effect in zip(groups, effects, strict=True) if effect > tolerance * whole]
         kept.sort(key=lambda group: -float(np.linalg.norm(group[2])))
         if not kept:  # the zero function
             return Layer(np.zeros((1, self.d, self.d)), np.zeros((1, *self.W.shape[1:])))
@@ -125,6 +127,8 @@ def parameter_error(found: Layer, truth: Layer) -> float:
     """Return the larger relative error of Theta and W, heads matched in the best way; infinite if their numbers differ."""
     from scipy.optimize import linear_sum_assignment
 
+    if found.Theta.shape[1:] != truth.Theta.shape[1:] or found.W.shape[1:] != truth.W.shape[1:]:
+        raise InputError(f"the layers have W of shapes {found.W.shape[1:]} and {truth.W.shape[1:]}")
     if found.heads != truth.heads:
         return float(np.inf)
     costs = np.array(

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ from attlas.errors import InputError
 from attlas.inputs import integer, real
 from attlas.numerics import stream
 from attlas.recovery.examples import Examples
-from attlas.recovery.layer import Layer, difference
+from attlas.recovery.layer import Layer
 from attlas.recovery.sculpt import Sculpted, sculpt
 from attlas.recovery.search import gradient_search, random_start
 from attlas.recovery.variable_projection import Fit, variable_projection
@@ -24,12 +24,16 @@ EXACT = 1e-6  # a held-out residual below this is no accident
 _DONE = 1e-9  # and below this nothing more is to be gained by another start
 _HELD_OUT = 0.2
 _FLOOR = 1.25  # held-out over training residual, beyond which a fit has followed its noise
+_LINEAR = 0.95  # of the residual of the best linear function of the mean token, which every layer must beat
+_AGREE = 0.1  # of the held-out residual: two starts that differ by less found the same
 _STEP = 0.1  # by how much of itself the held-out residual must fall to pay for another head
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Why a result may be believed, or not: everything in it is measured on examples that were held out, or counted.
+    """Why a result may be believed, or not.
+
+    The start that does best on held-out examples is returned, so `held_out` is a little optimistic where starts differ.
 
     Attributes
     ----------
@@ -38,7 +42,7 @@ class Certificate:
     noise : float
         What the residual looks like as noise in Y, relative: the held-out residual if it is that of training, else NaN.
     agreement : float
-        Relative difference of the functions found from the two best starts; NaN if only one was made.
+        Relative difference of the outputs, on the held-out examples, of the two best starts; NaN if only one was made.
     gap : float
         Of the span that was sculpted, NaN if nothing was: trust the span from 2 on.
     sound : bool
@@ -75,11 +79,14 @@ class Recovered:
     certificate : Certificate
     trace : tuple of (heads, held-out residual)
         One pair per number of heads tried.
+    tokens : int
+        In a sequence: k.
     """
 
     layer: Layer
     certificate: Certificate
     trace: tuple[tuple[int, float], ...]
+    tokens: int
 
     @property
     def Theta(self) -> Array:
@@ -92,8 +99,8 @@ class Recovered:
         return self.layer.W
 
     def canonical(self) -> Layer:
-        """Return the simplest layer of the same function."""
-        return self.layer.canonical()
+        """Return the simplest layer of the same function, on sequences of the length it was learned from."""
+        return self.layer.canonical(k=2 if self.tokens == 2 else None)
 
 
 def learn(
@@ -158,7 +165,17 @@ def learn(
         return _search(train, held_out, m, kind, seed, seconds, starts, progress)
 
     if heads is not None:
-        return search(integer(heads, "heads"))
+        found = search(integer(heads, "heads"))
+        if not found.certificate.met or found.certificate.held_out <= EXACT:
+            return found
+        more = search(heads + 1, min(3, max_starts))  # a layer of more heads misses by less; noise does not
+        if more.certificate.held_out > (1 - _STEP) * found.certificate.held_out:
+            return found
+        reason = (
+            f"with {heads + 1} heads the residual falls from {found.certificate.held_out:.1e} to"
+            f" {more.certificate.held_out:.1e}: {heads} are too few"
+        )
+        return replace(found, certificate=replace(found.certificate, met=False, noise=float("nan"), reason=reason))
     best, trace = search(1), []
     trace.append((1, best.certificate.held_out))
     for m in range(2, integer(max_heads, "max_heads") + 1):
@@ -169,7 +186,7 @@ def learn(
         if more.certificate.held_out > (1 - _STEP) * best.certificate.held_out:
             break
         best = more
-    return Recovered(best.layer, best.certificate, tuple(trace))
+    return replace(best, trace=tuple(trace))
 
 
 def _search(
@@ -204,13 +221,16 @@ def _search(
         if progress is not None:
             progress(f"{heads} heads, start {number + 1}: held-out residual {runs[-1][0]:.2e} after {fit.steps} steps")
         runs.sort(key=lambda run: run[0])
-        if runs[0][0] <= _DONE or time.perf_counter() > end or _settled(runs):
+        if runs[0][0] <= _DONE or time.perf_counter() > end or _settled(held_out, runs):
             break
     layer = Layer(runs[0][1].Theta, runs[0][1].W)
     source = "sculpted start" if body is not None and runs[0][1] is carved else f"random start, {method}"
     gap = float("nan") if body is None else body.gap
     return Recovered(
-        layer, _certify(train, runs, layer, source, gap, time.perf_counter() - began), ((heads, runs[0][0]),)
+        layer,
+        _certify(train, held_out, runs, layer, source, gap, time.perf_counter() - began),
+        ((heads, runs[0][0]),),
+        train.X.shape[1],
     )
 
 
@@ -224,29 +244,54 @@ def _sculpted(train: Examples, heads: int, seed: int) -> Sculpted | None:
         return None
 
 
-def _settled(runs: list[tuple[float, Fit]]) -> bool:
+def _settled(held_out: Examples, runs: list[tuple[float, Fit]]) -> bool:
     """Return whether the two best runs found the same function: noise is then all that is left."""
     if len(runs) < 2 or runs[1][0] > 1.01 * runs[0][0]:
         return False
-    return _apart(runs) < 0.1 * runs[0][0]
+    return _apart(held_out, runs) < _AGREE * runs[0][0]
 
 
-def _apart(runs: list[tuple[float, Fit]]) -> float:
-    first, second = (Layer(fit.Theta, fit.W) for _, fit in runs[:2])
-    return difference(first, second)
+def _apart(held_out: Examples, runs: list[tuple[float, Fit]]) -> float:
+    first, second = (held_out.output(fit.Theta, fit.W) for _, fit in runs[:2])
+    return float(np.linalg.norm(first - second) / max(np.linalg.norm(first), np.finfo(float).tiny))
+
+
+def _linear(train: Examples, held_out: Examples) -> float:
+    """Return the held-out residual of the best linear function of the mean token: what attention to nothing gives."""
+    W = np.linalg.lstsq(
+        np.repeat(train.X.mean(1), train.Y.shape[1], axis=0), train.Y.reshape(-1, train.Y.shape[2]), rcond=None
+    )[0]
+    found = np.repeat(held_out.X.mean(1), held_out.Y.shape[1], axis=0) @ W
+    return float(np.linalg.norm(found - held_out.Y.reshape(found.shape)) / np.linalg.norm(held_out.Y))
 
 
 def _certify(
-    train: Examples, runs: list[tuple[float, Fit]], layer: Layer, source: str, gap: float, seconds: float
+    train: Examples,
+    fresh: Examples,
+    runs: list[tuple[float, Fit]],
+    layer: Layer,
+    source: str,
+    gap: float,
+    seconds: float,
 ) -> Certificate:
     held_out, fit = runs[0]
+    linear = _linear(train, fresh)
     k, out = train.X.shape[1], train.Y.shape[2]
-    agreement = _apart(runs) if len(runs) > 1 else float("nan")
+    agreement = _apart(fresh, runs) if len(runs) > 1 else float("nan")
     level = held_out <= _FLOOR * fit.residual
     noise = held_out if level and held_out > EXACT else float("nan")
-    if held_out <= EXACT:
+    unknowns = layer.heads * (layer.d**2 + layer.d * out)
+    if train.Y.size < unknowns:
+        met = False
+        reason = f"{train.Y.size} outputs cannot determine the {unknowns} numbers of {layer.heads} heads"
+    elif held_out <= EXACT and fit.residual <= EXACT:
         met, reason = True, f"the held-out residual is {held_out:.1e}"
-    elif level and agreement < held_out:
+    elif held_out > _LINEAR * min(1.0, linear):
+        met = False
+        reason = (
+            f"the residual is {held_out:.2f}, and {linear:.2f} for a linear function of the mean token: nothing learned"
+        )
+    elif level and agreement < _AGREE * held_out:
         met = True
         reason = (
             f"the residual is {held_out:.1e} on held-out examples and {fit.residual:.1e} in training, as noise would be,"

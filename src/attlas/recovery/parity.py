@@ -43,6 +43,8 @@ def parity_layer(heads: int, d: int, seed: int, sharpness: float = 1.0) -> Layer
     sums = np.arange(-m, m + 1, 2)
     signs = (-1.0) ** ((m - sums) // 2)  # as many minus ones as (m - sum)/2
     w = np.linalg.lstsq(np.tanh(B * (sums[:, None] - tau)), signs, rcond=None)[0]
+    if np.abs(np.tanh(B * (sums[:, None] - tau)) @ w - signs).max() > 1e-10:
+        raise InputError(f"a sharpness of {B:g} is too small for {m} heads to make a parity in double precision")
     hidden = np.zeros(d)
     hidden[stream(seed, "teacher").choice(d - 1, m, replace=False)] = 1.0
     last = np.eye(d)[-1]

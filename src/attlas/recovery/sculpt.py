@@ -164,6 +164,8 @@ def sculpt(X: ArrayLike, Y: ArrayLike, heads: int, *, seed: int = 0) -> Sculpted
     """
     data = Examples.of(X, Y)
     m = integer(heads, "heads")
+    if m > data.X.shape[2] ** 2:
+        raise InputError(f"{m} heads have more differences than Theta has entries, {data.X.shape[2] ** 2}")
     values = value_sum(data)
     for round_ in range(ROUNDS):
         body = carve(data, values)
