@@ -88,7 +88,7 @@ def test_the_half_spaces_hold_at_the_proxy():
 def test_learning_from_a_sculpted_start(found):
     result = recovery.learn(X[:2500], DATA.Y[:2500], 2, method="sculpt")
     assert result.certificate.met
-    assert result.certificate.source == "sculpted start"
+    assert result.certificate.source == "sculpted"
     assert result.certificate.gap > 1
     assert 0 < recovery.parameter_error(result.layer, recovery.Layer(THETA, W)) < 1e-9
 

@@ -6,6 +6,7 @@ import pytest
 from attlas import layers, tokens
 from attlas.numerics import stream
 from attlas.recovery import Layer, parameter_error, planted_layer
+from attlas.recovery import variable_projection as variable_projection_module
 from attlas.recovery.examples import Examples
 from attlas.recovery.search import gradient_search, loss_and_gradient, random_start
 from attlas.recovery.variable_projection import _normal_equations, eliminate, variable_projection
@@ -82,6 +83,15 @@ def test_a_deadline_is_kept():
     assert fit.steps == 0
     assert not fit.converged
     assert fit.residual > 1e-3
+
+
+def test_time_that_runs_out_is_not_convergence(monkeypatch):
+    data, _ = examples()
+    clock = iter([0.0, *[10.0] * 100])  # in time for a step, too late to try it
+    monkeypatch.setattr(variable_projection_module.time, "perf_counter", lambda: next(clock))
+    fit = variable_projection(data, random_start(2, 4, stream(0, "start")), deadline=5.0)
+    assert fit.steps == 1
+    assert not fit.converged
 
 
 @pytest.mark.parametrize("method", ["lbfgs", "adam"])

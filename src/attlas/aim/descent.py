@@ -11,7 +11,7 @@ from attlas.aim.channels import Channel, Linear, Softmax
 from attlas.errors import InputError
 from attlas.inputs import array, integer, real
 from attlas.layers import softmax, symmetric
-from attlas.numerics import Solution, Status, stream
+from attlas.numerics import Adam, Solution, Status, stream
 
 Array = NDArray[np.float64]
 Loss = Literal["logits", "outputs"]
@@ -169,7 +169,7 @@ def _descend(
     # the curvature in S is n (T^2 + T)/2 / d; in W it is that times 4 ||W||^2 / (r d)
     curvature = n * (T * T + T) / (2 * d) * 4 * (np.sqrt(d) + np.sqrt(rank)) ** 2 / (rank * d)
     rate = np.full(len(W), 1.0 / curvature if optimiser == "momentum" else ADAM_RATE * float(np.sqrt(np.mean(W * W))))
-    update = _Momentum(W) if optimiser == "momentum" else _Adam(W)
+    update = _Momentum(W) if optimiser == "momentum" else Adam(W)
     best_W, best = W.copy(), np.full(len(W), np.inf)
     history: list[Array] = []
     for _ in range(max_steps):
@@ -204,28 +204,6 @@ class _Momentum:
 
     def forget(self, which: NDArray[np.bool_]) -> None:
         self._velocity[which] = 0.0
-
-
-class _Adam:
-    """Means of the gradient over the root of those of its square, both corrected for their start at zero.
-
-    References
-    ----------
-    kingma2015adam, algorithm 1.
-    """
-
-    def __init__(self, W: Array) -> None:
-        self._mean, self._square, self._steps = np.zeros_like(W), np.zeros_like(W), np.zeros((len(W), 1, 1))
-
-    def __call__(self, gradient: Array) -> Array:
-        self._steps += 1
-        self._mean += 0.1 * (gradient - self._mean)
-        self._square += 0.001 * (gradient * gradient - self._square)
-        mean, square = self._mean / (1 - 0.9**self._steps), self._square / (1 - 0.999**self._steps)
-        return -mean / (np.sqrt(square) + 1e-12)
-
-    def forget(self, which: NDArray[np.bool_]) -> None:
-        self._mean[which] = self._square[which] = self._steps[which] = 0.0
 
 
 def _objective(X: Array, W: Array, loss: _Loss, decay: float) -> tuple[Array, Array]:

@@ -80,8 +80,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         f" of the prior's at the closest alpha; message passing at the largest d within {worst:.1%} of the diagonal theory"
         f" (which drops correlations of up to {correlation:.0%})"
     )
-    outcome = Outcome.REFUTED if min(sides) < 0 else Outcome.SUPPORTED if min(sides) > 0 else Outcome.INCONCLUSIVE
-    return Verdict(outcome, reason, float(min(margins)), "standard errors", numbers)
+    return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":

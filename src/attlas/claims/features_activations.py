@@ -1,7 +1,7 @@
 """features.activations: relu attention does as well as softmax attention, whatever the target."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import Field, PositiveInt
@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.feature_curves import Draw, grid, labels
-from attlas.claims.figure import COLOURS, MARKERS, panels, ticks
+from attlas.claims.figure import mean_curve, panels, ticks
 from attlas.numerics import mean_interval
 
 if TYPE_CHECKING:
@@ -93,9 +93,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for axis, name in zip(axes, shown, strict=True):
         for i, activation in enumerate(ACTIVATIONS):
             curves = np.array([r[activation][:, TARGETS.index(name)] for r in mine])
-            spread = curves.std(0) if len(curves) > 1 else None
-            style: dict[str, Any] = {"color": COLOURS[i], "label": activation, "markersize": 4}
-            axis.errorbar(mine[0]["sizes"], curves.mean(0), yerr=spread, fmt=MARKERS[i] + "-", **style)
+            mean_curve(axis, i, activation, mine[0]["sizes"], curves)
         axis.set(xlabel="samples", xscale="log", yscale="log", title=name)
         ticks(axis, mine[0]["sizes"])
     axes[0].set_ylabel(f"test error / variance, d = {point.d}")

@@ -82,8 +82,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         f" with bias at {label}; the exponents differ by {numbers[f'{label} difference']:.2f} ± "
         f"{numbers[f'{label} difference ±']:.2f}"
     )
-    outcome = Outcome.SUPPORTED if min(sides) > 0 else Outcome.REFUTED if min(sides) < 0 else Outcome.INCONCLUSIVE
-    return Verdict(outcome, reason, float(min(margins)), "standard errors", numbers)
+    return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":

@@ -58,7 +58,10 @@ def measure(point: Point, seed: int) -> Result:
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """No measured risk is above the bound. Where the bound exceeds the risk of a constant it says nothing: reported."""
+    """No measured risk is above the bound.
+
+    Where the bound exceeds the risk of a constant, only a learner that diverges could break it: the reason says so.
+    """
     numbers: dict[str, float] = {}
     ratios = np.array([m.result["bound"] / max(m.result["risk"], 1e-300) for m in measurements])
     useful = np.array([m.result["constant"] / m.result["bound"] for m in measurements])
@@ -72,7 +75,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     reason = (
         f"the bound, its constants taken as one, is {ratios.min():.3g} to {ratios.max():.3g} times the risk in"
         f" {len(measurements)} runs; it is at least {1 / useful.max():.3g} times the risk of a constant prediction,"
-        f" so it {'says something at some sizes' if useful.max() > 1 else 'says nothing at these sizes'}"
+        f" so {'it says something at some sizes' if useful.max() > 1 else 'a constant would pass as well at these sizes'}"
     )
     if violated:
         return Verdict(

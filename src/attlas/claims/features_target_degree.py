@@ -88,8 +88,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         f" {numbers[f'{name} RKHS norm']:.2f} with the RKHS norm, {numbers[f'{name} RKHS norm over variance']:.2f} with that"
         f" over the variance"
     )
-    outcome = Outcome.SUPPORTED if min(sides) > 0 else Outcome.REFUTED if min(sides) < 0 else Outcome.INCONCLUSIVE
-    return Verdict(outcome, reason, min(margins), "standard errors", numbers)
+    return Verdict(Outcome.of(sides), reason, min(margins), "standard errors", numbers)
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":

@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike, NDArray
 
 # Okabe and Ito's palette, without its yellow, which is too faint on white
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -23,6 +25,13 @@ def panels(count: int, width: float = 4.6, height: float = 3.6) -> "tuple[Figure
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(visible=True, alpha=0.25, linewidth=0.6)
     return figure, axes
+
+
+def mean_curve(axis: "Axes", i: int, label: str, sizes: "ArrayLike", curves: "NDArray[np.float64]") -> None:
+    """Draw the mean of several curves (repeats, sizes) with their spread, in the i-th colour."""
+    spread = curves.std(0) if len(curves) > 1 else None
+    style: dict[str, Any] = {"color": COLOURS[i], "label": label, "markersize": 4}
+    axis.errorbar(sizes, curves.mean(0), yerr=spread, fmt=MARKERS[i] + "-", **style)
 
 
 def ticks(axis: "Axes", values: Iterable[float]) -> None:

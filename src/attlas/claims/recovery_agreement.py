@@ -68,8 +68,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         f"every further (m - 1)(k - 1) divides the share of agreeing rows by {np.exp(-max(slopes)):.1f} to"
         f" {np.exp(-min(slopes)):.1f} (slopes {min(slopes):.2f} to {max(slopes):.2f}, closest {worst})"
     )
-    outcome = Outcome.SUPPORTED if min(sides) > 0 else Outcome.REFUTED if min(sides) < 0 else Outcome.INCONCLUSIVE
-    return Verdict(outcome, reason, float(min(margins)), "standard errors", numbers)
+    return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":

@@ -11,7 +11,7 @@ from attlas.claims.figure import COLOURS, MARKERS, panels, ticks
 from attlas.claims.recovery_tasks import planted
 from attlas.numerics import Line, fit_line, stream
 from attlas.recovery.search import random_start
-from attlas.recovery.variable_projection import variable_projection, work_of_a_step
+from attlas.recovery.variable_projection import best_of, work_of_a_step
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,15 +39,10 @@ def measure(point: Point, seed: int) -> Result:
     Operations and not seconds, so that the same seed gives the same number everywhere; `benchmarks/recovery.py` has seconds.
     """
     _, data, _ = planted("boolean", point.heads, point.d, point.k, point.scale, point.n, seed)
-    steps = 0
-    for number in range(STARTS):
-        start = random_start(point.heads, point.d, stream(seed, "start", str(number)))
-        fit = variable_projection(data, start, tolerance=RIGHT, max_steps=100)
-        steps += fit.steps
-        if fit.residual <= RIGHT:
-            break
-    work = steps * work_of_a_step(point.heads, point.d, point.d, point.k, point.n * point.k)
-    return {"steps": float(steps), "operations": float(work), "residual": fit.residual}
+    starts = (random_start(point.heads, point.d, stream(seed, "start", str(number))) for number in range(STARTS))
+    fit = best_of(data, starts, done=RIGHT, tolerance=RIGHT, max_steps=100)
+    work = fit.steps * work_of_a_step(point.heads, point.d, point.d, point.k, point.n * point.k)
+    return {"steps": float(fit.steps), "operations": float(work), "residual": fit.residual}
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:

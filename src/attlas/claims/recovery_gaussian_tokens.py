@@ -11,7 +11,7 @@ def measure(point: Point, seed: int) -> Result:
 
 CLAIM = Claim(
     id="recovery.gaussian-tokens",
-    version=1,
+    version=2,
     statement="A non-degenerate layer of m heads is learned from random Gaussian tokens, too.",
     source="chen2024provably, theorem 1 for sculpting; the learners here are ours",
     settings=Point,

@@ -129,7 +129,7 @@ def _deviation(layer: Layer, X: NDArray[np.float64]) -> float:
 
 CLAIM = Claim(
     id="recovery.hard-instances",
-    version=1,
+    version=2,
     statement="Some layers are not learned: m heads can hide a parity of m coordinates, and learners stay at chance on it.",
     source="chen2024provably, the lower bound; the construction is ours",
     settings=Point,

@@ -87,8 +87,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         f" {numbers[f'{first} null, median']:.2f} in a random one and"
         f" {numbers[f'{first} random_span, median']:.2f} with a random span (medians)"
     )
-    outcome = Outcome.SUPPORTED if min(sides) > 0 else Outcome.REFUTED if min(sides) < 0 else Outcome.INCONCLUSIVE
-    return Verdict(outcome, reason, float(min(margins)), "standard errors", numbers)
+    return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":

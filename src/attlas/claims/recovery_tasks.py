@@ -10,7 +10,7 @@ from attlas.numerics import share_interval, stream
 from attlas.recovery import Layer, planted_layer
 from attlas.recovery.examples import Examples
 from attlas.recovery.search import gradient_search, random_start
-from attlas.recovery.variable_projection import variable_projection
+from attlas.recovery.variable_projection import best_of
 
 SUCCESS = 1e-3  # relative error on fresh examples
 LEARNERS = ("varpro", "lbfgs", "adam")
@@ -44,17 +44,9 @@ def learned(
             data, heads, method, rng, np.inf, max_starts=starts if learner == "lbfgs" else 1, adam_steps=adam_steps
         )
         return Layer(fit.Theta, fit.W)
-    best = None
-    for number in range(starts):
-        fit = variable_projection(
-            data, random_start(heads, d, stream(seed, "start", "varpro", str(number))), max_steps=steps
-        )
-        if best is None or fit.residual < best.residual:
-            best = fit
-        if best.residual < 1e-10:
-            break
-    assert best is not None  # noqa: S101
-    return Layer(best.Theta, best.W)
+    begin = (random_start(heads, d, stream(seed, "start", "varpro", str(number))) for number in range(starts))
+    fit = best_of(data, begin, max_steps=steps)
+    return Layer(fit.Theta, fit.W)
 
 
 def counted(errors: Sequence[float], level: float) -> tuple[int, float, float]:

@@ -53,11 +53,9 @@ def recover(
     if out is not None:
         np.savez(out, Theta=found.Theta, W=found.W)
     if as_json:
-        values = {
-            key: None if isinstance(value, float) and math.isnan(value) else value
-            for key, value in asdict(certificate).items()
-        }
-        typer.echo(json.dumps({"heads": found.layer.heads, "trace": found.trace, "certificate": values}))
+        values = {key: _known(value) for key, value in asdict(certificate).items()}
+        trace = [(m, _known(residual)) for m, residual in found.trace]
+        typer.echo(json.dumps({"heads": found.layer.heads, "trace": trace, "certificate": values}))
     else:
         typer.echo(f"heads              {found.layer.heads}")
         for m, residual in found.trace if len(found.trace) > 1 else ():
@@ -70,6 +68,11 @@ def recover(
         typer.echo(f"certificate        {'met' if certificate.met else 'NOT met'}: {certificate.reason}")
     if not certificate.met:
         raise typer.Exit(1)
+
+
+def _known(value: object) -> object:
+    """Return None for NaN, which JSON does not have."""
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _shown(value: float, prefix: str = "") -> str:

@@ -1,5 +1,6 @@
 """Mathematics with no attention in it: solutions with a status, fixed points, random streams, intervals."""
 
+from attlas.numerics.adam import Adam as Adam
 from attlas.numerics.fixed_point import fixed_point as fixed_point
 from attlas.numerics.intervals import Line as Line
 from attlas.numerics.intervals import fit_line as fit_line

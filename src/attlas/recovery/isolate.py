@@ -11,6 +11,10 @@ hyperplane exactly one head is between 0 and 1. So:
 5. Other final tokens b + eps beta give g_h again, and the difference is eps Theta_h^T beta: no heads to match.
 
 Length of u and distance from other steps are chosen so that the other heads are saturated to rounding.
+
+References
+----------
+Ours; kim2026queries for the count of queries it is held against.
 """
 
 import numpy as np
@@ -69,7 +73,7 @@ def _attempt(ask: Counted, d: int, total: Array, rng: np.random.Generator) -> La
     cells = _cells(view, basis, steps)
     g = np.empty((len(steps), d))
     V = np.diff(cells, axis=0)
-    for h, (angle, _, _) in enumerate(steps):
+    for h, (angle, _) in enumerate(steps):
         g[h], sign = _seen(view, basis, angle, cells[h], V[h])
         g[h] *= sign
         V[h] *= sign
@@ -98,8 +102,8 @@ def _turn(basis: Array, angle: float) -> Array:
     return np.asarray(np.cos(angle) * basis[0] + np.sin(angle) * basis[1])
 
 
-def _steps(view: _View, basis: Array) -> list[tuple[float, Array, Array]]:
-    """Return the angles in [0, pi) at which D jumps, with the maps (2, d_out) of the cells before and after each."""
+def _steps(view: _View, basis: Array) -> list[tuple[float, Array]]:
+    """Return the angles in [0, pi) at which D jumps, with the maps (2, d_out) of the cells before each."""
     scale = float(np.linalg.norm(view.total)) or 1.0
 
     def cell(angle: float) -> Array:
@@ -119,7 +123,7 @@ def _steps(view: _View, basis: Array) -> list[tuple[float, Array, Array]]:
     def alike(first: Array, second: Array) -> bool:
         return bool(np.linalg.norm(first - second) < 1e-6 * scale)
 
-    found: list[tuple[float, Array, Array]] = []
+    found: list[tuple[float, Array]] = []
 
     def split(low: float, M_low: Array, high: float, M_high: Array) -> None:
         """Find the steps between two cells: as long as every middle belongs to one of the two there is one step."""
@@ -139,14 +143,14 @@ def _steps(view: _View, basis: Array) -> list[tuple[float, Array, Array]]:
                 split(low, M_low, middle, M)
                 split(middle, M, high, M_high)
                 return
-        found.append((0.5 * (low + high), M_low, M_high))
+        found.append((0.5 * (low + high), M_low))
 
     first = cell(0.0)
     split(0.0, first, np.pi, basis[:2] @ view.total - first)
     return sorted(found, key=lambda step: step[0])
 
 
-def _cells(view: _View, basis: Array, steps: list[tuple[float, Array, Array]]) -> Array:
+def _cells(view: _View, basis: Array, steps: list[tuple[float, Array]]) -> Array:
     """Return the linear maps (heads + 1, d, d_out) of D in the cells around the half turn, in the unit vectors.
 
     Directions out of the plane are seen by leaning out of it a little, less than would leave the cell.
@@ -192,14 +196,16 @@ def _seen(view: _View, basis: Array, angle: float, before: Array, jump: Array) -
     # the difference of two points close by: a head with Theta = 0, whose share two copies change, drops out of it
     points = [view(u, copies=2) for u in (length * along + (1.5 / strongest[0]) * strongest[1], length * along)]
     seen = points[0][1] - points[1][1]
-    with_sign, against = (
-        sum(
-            side * (u @ (before + jump * (sign < 0)) + sign * 2 / (2 + np.exp(-sign * float(g @ u))) * (u @ jump))
-            for side, (u, _) in zip((1, -1), points, strict=True)
-        )
-        for sign in (1, -1)
-    )
-    return g, 1.0 if np.linalg.norm(seen - with_sign) < np.linalg.norm(seen - against) else -1.0
+
+    def expected(u: Array, sign: int) -> Array:
+        """Three tokens give the live head the share 2 e^z/(2 e^z + 1); with the other sign it is off before its step."""
+        rest = before if sign > 0 else before + jump
+        return np.asarray(u @ rest + sign * 2 / (2 + np.exp(-sign * float(g @ u))) * (u @ jump))
+
+    missed = [
+        float(np.linalg.norm(seen - expected(points[0][0], sign) + expected(points[1][0], sign))) for sign in (1, -1)
+    ]
+    return g, 1.0 if missed[0] < missed[1] else -1.0
 
 
 def _share(view: _View, u: Array, before: Array, jump: Array) -> tuple[Array, float] | None:
@@ -237,9 +243,7 @@ def _values(view: _View, g: Array, total: Array, rng: np.random.Generator) -> Ar
     heads, d = g.shape
     units = g / np.linalg.norm(g, axis=1, keepdims=True)
     cosines = np.abs(units @ units.T)[np.triu_indices(heads, 1)]
-    nearest = float(
-        np.sqrt(max(1 - cosines.max(initial=0.0) ** 2, 0.0))
-    )  # sine of the smallest angle between two steps
+    nearest = float(np.sqrt(max(1 - cosines.max(initial=0.0) ** 2, 0.0)))  # sine of the smallest angle of two steps
     drawn = np.concatenate([rng.standard_normal((40 * heads * d, d)), *_between(units, rng)])
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
     drawn = drawn[np.abs(drawn @ units.T).min(1) > min(_CLEAR, 0.02 * nearest)]
@@ -308,9 +312,8 @@ def _away_from_others(g: Array, V: Array, h: int, rng: np.random.Generator) -> t
         return drawn[int(np.argmax(signal))], 1.0
     margin = np.abs(drawn @ others.T).min(1)
     best = int(np.argmax(margin * np.minimum(1.0, 3 * signal / signal.max())))
-    reach = (
-        2 * float(np.linalg.norm(others, axis=1).max()) / float(np.linalg.norm(g[h]))
-    )  # what the moves may take back
+    # what the moves off it may take back of the others' logits
+    reach = 2 * float(np.linalg.norm(others, axis=1).max()) / float(np.linalg.norm(g[h]))
     return drawn[best], float((1.2 * _SATURATED + reach) / margin[best])
 
 

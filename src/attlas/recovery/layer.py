@@ -95,6 +95,23 @@ class Layer:
         )
 
 
+@dataclass(frozen=True)
+class Found:
+    """A layer that was found, with its parameters at hand."""
+
+    layer: Layer
+
+    @property
+    def Theta(self) -> Array:
+        """Query-key matrices (m, d, d)."""
+        return self.layer.Theta
+
+    @property
+    def W(self) -> Array:
+        """Value matrices (m, d, d_out)."""
+        return self.layer.W
+
+
 def same_function(first: Layer, second: Layer, k: int | None = None, tolerance: float = 1e-9) -> bool:
     """Return whether two layers give the same outputs, to a relative difference of `tolerance`, on random sequences.
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,7 @@ from attlas.errors import InputError
 from attlas.inputs import integer, real
 from attlas.numerics import stream
 from attlas.recovery.examples import Examples
-from attlas.recovery.layer import Layer
+from attlas.recovery.layer import Found, Layer
 from attlas.recovery.sculpt import Sculpted, sculpt
 from attlas.recovery.search import gradient_search, random_start
 from attlas.recovery.variable_projection import Fit, variable_projection
@@ -49,7 +49,7 @@ class Certificate:
         d_out >= m (k - 1): a row of outputs has as many equations as attention weights. Necessary for sculpting, not for
         the other methods.
     source : str
-        Where the search that won began.
+        Where the search that won began: "random" or "sculpted", and the method if it is one to compare with.
     starts, seconds : int, float
     met : bool
     reason : str
@@ -70,7 +70,7 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class Recovered:
+class Recovered(Found):
     """What `learn` returns.
 
     Attributes
@@ -83,20 +83,9 @@ class Recovered:
         In a sequence: k.
     """
 
-    layer: Layer
     certificate: Certificate
     trace: tuple[tuple[int, float], ...]
     tokens: int
-
-    @property
-    def Theta(self) -> Array:
-        """Query-key matrices (m, d, d)."""
-        return self.layer.Theta
-
-    @property
-    def W(self) -> Array:
-        """Value matrices (m, d, d_out)."""
-        return self.layer.W
 
     def canonical(self) -> Layer:
         """Return the simplest layer of the same function, on sequences of the length it was learned from."""
@@ -189,6 +178,14 @@ def learn(
     return replace(best, trace=tuple(trace))
 
 
+class _Run(NamedTuple):
+    """A search: its residual on held-out examples, where it ended, where it began."""
+
+    residual: float
+    fit: Fit
+    source: str
+
+
 def _search(
     train: Examples,
     held_out: Examples,
@@ -203,33 +200,34 @@ def _search(
     began = time.perf_counter()
     end = began + budget
     d = train.X.shape[2]
-    runs: list[tuple[float, Fit]] = []
+    runs: list[_Run] = []
     body = _sculpted(train, heads, seed) if method == "sculpt" else None
     for number in range(max_starts):
         rng = stream(seed, "start", str(heads), str(number))
         if method in ("varpro", "sculpt"):
-            first = body.layer.Theta if body is not None and number == 0 else random_start(heads, d, rng)
-            fit = variable_projection(train, first, deadline=end)
-            if body is not None and number == 0:
-                carved = fit
+            carved = body is not None and number == 0
+            first = body.layer.Theta if body is not None and carved else random_start(heads, d, rng)
+            fit, source = variable_projection(train, first, deadline=end), "sculpted" if carved else "random"
         else:
             left = max(end - time.perf_counter(), 1e-3)
             fit = gradient_search(
                 train, heads, "lbfgs" if method == "lbfgs" else "adam", rng, left / 2 if not runs else left
             )
-        runs.append((held_out.residual(fit.Theta, fit.W), fit))
+            source = f"random, {method}"
+        runs.append(_Run(held_out.residual(fit.Theta, fit.W), fit, source))
         if progress is not None:
-            progress(f"{heads} heads, start {number + 1}: held-out residual {runs[-1][0]:.2e} after {fit.steps} steps")
-        runs.sort(key=lambda run: run[0])
-        if runs[0][0] <= _DONE or time.perf_counter() > end or _settled(held_out, runs):
+            progress(
+                f"{heads} heads, start {number + 1}: held-out residual {runs[-1].residual:.2e} after {fit.steps} steps"
+            )
+        runs.sort(key=lambda run: run.residual)
+        if runs[0].residual <= _DONE or time.perf_counter() > end or _settled(held_out, runs):
             break
-    layer = Layer(runs[0][1].Theta, runs[0][1].W)
-    source = "sculpted start" if body is not None and runs[0][1] is carved else f"random start, {method}"
+    layer = Layer(runs[0].fit.Theta, runs[0].fit.W)
     gap = float("nan") if body is None else body.gap
     return Recovered(
         layer,
-        _certify(train, held_out, runs, layer, source, gap, time.perf_counter() - began),
-        ((heads, runs[0][0]),),
+        _certify(train, held_out, runs, gap, time.perf_counter() - began),
+        ((heads, runs[0].residual),),
         train.X.shape[1],
     )
 
@@ -244,15 +242,16 @@ def _sculpted(train: Examples, heads: int, seed: int) -> Sculpted | None:
         return None
 
 
-def _settled(held_out: Examples, runs: list[tuple[float, Fit]]) -> bool:
+def _settled(held_out: Examples, runs: list[_Run]) -> bool:
     """Return whether the two best runs found the same function: noise is then all that is left."""
-    if len(runs) < 2 or runs[1][0] > 1.01 * runs[0][0]:
+    if len(runs) < 2 or runs[1].residual > 1.01 * runs[0].residual:
         return False
-    return _apart(held_out, runs) < _AGREE * runs[0][0]
+    return _apart(held_out, runs) < _AGREE * runs[0].residual
 
 
-def _apart(held_out: Examples, runs: list[tuple[float, Fit]]) -> float:
-    first, second = (held_out.output(fit.Theta, fit.W) for _, fit in runs[:2])
+def _apart(held_out: Examples, runs: list[_Run]) -> float:
+    """Return the relative difference, on held-out examples, of the outputs of the two best runs."""
+    first, second = (held_out.output(run.fit.Theta, run.fit.W) for run in runs[:2])
     return float(np.linalg.norm(first - second) / max(np.linalg.norm(first), np.finfo(float).tiny))
 
 
@@ -268,22 +267,21 @@ def _linear(train: Examples, held_out: Examples) -> float:
 def _certify(
     train: Examples,
     fresh: Examples,
-    runs: list[tuple[float, Fit]],
-    layer: Layer,
-    source: str,
+    runs: list[_Run],
     gap: float,
     seconds: float,
 ) -> Certificate:
-    held_out, fit = runs[0]
+    held_out, fit, source = runs[0]
+    heads, d = fit.Theta.shape[:2]
     linear = _linear(train, fresh)
     k, out = train.X.shape[1], train.Y.shape[2]
     agreement = _apart(fresh, runs) if len(runs) > 1 else float("nan")
     level = held_out <= _FLOOR * fit.residual
     noise = held_out if level and held_out > EXACT else float("nan")
-    unknowns = layer.heads * (layer.d**2 + layer.d * out)
+    unknowns = heads * (d**2 + d * out)
     if train.Y.size < unknowns:
         met = False
-        reason = f"{train.Y.size} outputs cannot determine the {unknowns} numbers of {layer.heads} heads"
+        reason = f"{train.Y.size} outputs cannot determine the {unknowns} numbers of {heads} heads"
     elif held_out <= EXACT and fit.residual <= EXACT:
         met, reason = True, f"the held-out residual is {held_out:.1e}"
     elif held_out > _LINEAR * min(1.0, linear):
@@ -307,5 +305,5 @@ def _certify(
         met = False
         other = "no second start was made" if len(runs) < 2 else f"the two best starts differ by {agreement:.1e}"
         reason = f"the residual stays at {held_out:.1e} and {other}: not the layer, or not found within the budget"
-    sound = bool(out >= layer.heads * (k - 1))
+    sound = bool(out >= heads * (k - 1))
     return Certificate(held_out, fit.residual, noise, agreement, gap, sound, source, len(runs), seconds, met, reason)

@@ -20,11 +20,11 @@ from attlas.inputs import integer, real
 from attlas.numerics import stream
 from attlas.recovery.examples import Examples
 from attlas.recovery.isolate import LONG, isolate
-from attlas.recovery.layer import Layer
+from attlas.recovery.layer import Found, Layer
 from attlas.recovery.learn import EXACT
 from attlas.recovery.oracle import Counted, Oracle
 from attlas.recovery.search import random_start
-from attlas.recovery.variable_projection import Fit, variable_projection
+from attlas.recovery.variable_projection import Fit, best_of
 
 Array = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ _LARGEST = 4.0  # of their entries
 
 
 @dataclass(frozen=True)
-class Probed:
+class Probed(Found):
     """What `learn_from_queries` returns.
 
     Attributes
@@ -49,21 +49,10 @@ class Probed:
     reason : str
     """
 
-    layer: Layer
     queries: int
     certificate: float
     met: bool
     reason: str
-
-    @property
-    def Theta(self) -> Array:
-        """Query-key matrices (m, d, d)."""
-        return self.layer.Theta
-
-    @property
-    def W(self) -> Array:
-        """Value matrices (m, d, d_out)."""
-        return self.layer.W
 
 
 def learn_from_queries(
@@ -74,7 +63,7 @@ def learn_from_queries(
     rank: int | None = None,
     method: Literal["auto", "isolate", "ordinary"] = "auto",
     noise: float = 0.0,
-    largest: float = np.inf,
+    largest: float | None = None,
     repeats: int = 1,
     step: float = 1.0,
     seed: int = 0,
@@ -102,7 +91,7 @@ def learn_from_queries(
         Of the oracle, relative to its outputs, if it has any. Logits are then kept where it does not drown them, and the
         certificate is held against it.
     largest : float, optional
-        What entries of tokens may be, at least 4; all are assumed to be allowed.
+        What entries of tokens may be, at least 4; anything, if not given.
     repeats : int, default 1
         Ask every query so often and average, against noise.
     step : float, default 1
@@ -140,12 +129,12 @@ def learn_from_queries(
         heads = integer(heads, "heads")
     if method not in ("auto", "isolate", "ordinary"):
         raise InputError(f"method must be auto, isolate or ordinary; got {method!r}")
-    if _limit(largest) < _LARGEST:
+    if largest is not None and real(largest, "largest", above=0) < _LARGEST:
         raise InputError(f"queries have entries up to {_LARGEST:g}; largest = {largest:g} does not allow them")
     if heads == 1:
         layer = _one_head(ask, d, rank, step, noise, seed)
         return _certified(ask, layer, 30 * noise, seed, ask.queries)  # a logit can cost ten times the noise
-    long = d >= 2 and largest >= LONG and noise <= 1e-6
+    long = d >= 2 and (largest is None or largest >= LONG) and noise <= 1e-6
     if method == "isolate" and not long:
         raise InputError("isolating heads needs d >= 2, tokens with entries up to 1e8 and noise of at most 1e-6")
     isolated = _isolated(ask, d, noise, seed) if long and method != "ordinary" else None
@@ -169,10 +158,6 @@ def _isolated(ask: Counted, d: int, noise: float, seed: int) -> Probed | None:
 
 def _ordinary_tokens(rng: np.random.Generator, n: int, d: int) -> Array:
     return np.clip(rng.standard_normal((n, _LENGTH, d)), -_LARGEST, _LARGEST)
-
-
-def _limit(largest: float) -> float:
-    return largest if largest == np.inf else real(largest, "largest", above=0)
 
 
 def _one_head(ask: Counted, d: int, rank: int | None, step: float, noise: float, seed: int) -> Layer:
@@ -207,7 +192,7 @@ def _logit(ask: Counted, q: Array, v: Array, W: Array, step: float, largest: flo
         if 0 < share < 1 and abs(np.log(share / (1 - share))) < largest:
             return float(np.log(share / (1 - share)) / t)
         t /= 4
-    return 0.0
+    return 0.0  # noise drowns even the shortest step: the certificate will tell
 
 
 def _equal_overlap(W: Array) -> Array:
@@ -232,13 +217,8 @@ def _ordinary(ask: Counted, d: int, heads: int, ratio: float, noise: float, seed
     n = int(np.ceil(ratio * heads * (d * d + d * outputs) / outputs))
     X = _ordinary_tokens(rng, n, d)
     data = Examples.of(X, np.array([ask(x) for x in X]))
-    fits: list[Fit] = []
-    for number in range(starts):
-        start = random_start(heads, d, stream(seed, "start", str(heads), str(number)))
-        fits.append(variable_projection(data, start))
-        if fits[-1].residual <= max(1e-10, 2 * noise):
-            break
-    return min(fits, key=lambda fit: fit.residual)
+    begin = (random_start(heads, d, stream(seed, "start", str(heads), str(number))) for number in range(starts))
+    return best_of(data, begin, done=max(1e-10, 2 * noise))
 
 
 def _certified(ask: Counted, layer: Layer, allowed: float, seed: int, used: int) -> Probed:

@@ -19,7 +19,7 @@ from attlas.inputs import integer
 from attlas.numerics import stream
 from attlas.recovery.examples import Examples
 from attlas.recovery.layer import Layer
-from attlas.recovery.variable_projection import variable_projection
+from attlas.recovery.variable_projection import best_of, variable_projection
 
 Array = NDArray[np.float64]
 
@@ -262,13 +262,11 @@ def search(data: Examples, proxy: Array, span: Array, heads: int, seed: int, sta
     """Phase 6: the best heads proxy + combinations of the span, from several starts, and their relative residual."""
     part = data.take(slice(0, _SEARCHED))
     size = float(np.linalg.norm(proxy))
-    best = None
-    for number in range(starts if heads > 1 else 1):
-        rng = stream(seed, "search", str(number))
-        shares = rng.standard_normal((heads, len(span))) * size
-        start = proxy + np.einsum("il,lab->iab", shares, span)
-        fit = variable_projection(part, start, span=span if heads > 1 else None, max_steps=40)
-        if best is None or fit.residual < best.residual:
-            best = fit
-    assert best is not None  # noqa: S101
-    return Layer(best.Theta, best.W), best.residual
+
+    def start(number: int) -> Array:
+        shares = stream(seed, "search", str(number)).standard_normal((heads, len(span))) * size
+        return np.asarray(proxy + np.einsum("il,lab->iab", shares, span))
+
+    begin = (start(number) for number in range(starts if heads > 1 else 1))
+    fit = best_of(part, begin, span=span if heads > 1 else None, max_steps=40)
+    return Layer(fit.Theta, fit.W), fit.residual

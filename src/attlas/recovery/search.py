@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from attlas.errors import InputError
+from attlas.inputs import integer
+from attlas.numerics import Adam
 from attlas.recovery.examples import Examples
 from attlas.recovery.variable_projection import Fit, eliminate
 
@@ -35,17 +36,15 @@ def gradient_search(
 ) -> Fit:
     """Minimise |F(X) - Y|^2 over Theta and W by L-BFGS with restarts or by Adam; the best start is kept.
 
-    Y is scaled to unit mean square, and W starts as the best one for its Theta. `budget` is in seconds; with an infinite one
-    and a number of starts the result is the same on every machine.
+    `steps` of the result counts evaluations of the gradient. Y is scaled to unit mean square, and W starts as the best one
+    for its Theta. `budget` is in seconds; with an infinite one and a number of starts every machine gives the same result.
     """
     end = time.perf_counter() + budget
     scale = float(np.sqrt(np.mean(data.Y**2)))
     unit = Examples(data.X, data.queries, data.Y / scale)
     d, out = data.X.shape[2], data.Y.shape[2]
-    cut, best, steps = heads * d * d, None, 0
-    for _ in range(max_starts):
-        if best is not None and (time.perf_counter() > end or best[0] <= tolerance**2):
-            break
+    cut, steps, runs = heads * d * d, 0, []
+    for _ in range(integer(max_starts, "max_starts")):
         Theta = random_start(heads, d, rng)
         start = np.concatenate([Theta.ravel(), eliminate(unit, Theta).W.ravel()])
         if method == "lbfgs":
@@ -53,11 +52,10 @@ def gradient_search(
         else:
             loss, found, taken = _adam(unit, start, (heads, d, out), end, adam_steps, rng)
         steps += taken
-        if best is None or loss < best[0]:
-            best = loss, found
-    if best is None:
-        raise InputError("max_starts must be at least 1")
-    found = best[1]
+        runs.append((loss, found))
+        if time.perf_counter() > end or loss <= tolerance**2:
+            break
+    found = min(runs, key=lambda run: run[0])[1]
     Theta, W = found[:cut].reshape(heads, d, d), found[cut:].reshape(heads, d, out) * scale
     return Fit(Theta, W, data.residual(Theta, W), steps, False)
 
@@ -87,13 +85,14 @@ def _lbfgs(
 ) -> tuple[float, Array, int]:
     from scipy.optimize import minimize
 
-    best, found = np.inf, start
+    best, found, taken = np.inf, start, 0
 
     class _OutOfTime(Exception):
         pass
 
     def value(v: Array) -> tuple[float, Array]:
-        nonlocal best, found
+        nonlocal best, found, taken
+        taken += 1
         loss, slope = loss_and_gradient(data, v, shape)
         if loss < best:
             best, found = loss, v.copy()
@@ -101,10 +100,9 @@ def _lbfgs(
             raise _OutOfTime
         return loss, slope
 
-    taken = 0
     options = {"maxiter": _RESTART, "maxcor": 30, "ftol": 1e-30, "gtol": 1e-14, "maxfun": 4 * _RESTART}
     with contextlib.suppress(_OutOfTime):
-        taken = int(minimize(value, start, jac=True, method="L-BFGS-B", options=options).nit)
+        minimize(value, start, jac=True, method="L-BFGS-B", options=options)
     return best, found, taken
 
 
@@ -112,7 +110,7 @@ def _adam(
     data: Examples, start: Array, shape: tuple[int, int, int], end: float, steps: int, rng: np.random.Generator
 ) -> tuple[float, Array, int]:
     """The rate falls as a cosine over the steps, or over the time if that is shorter."""
-    v, first, second = start.copy(), np.zeros_like(start), np.zeros_like(start)
+    v, update = start.copy(), Adam(start[None])
     began, step, order = time.perf_counter(), 0, np.arange(0)
     while step < steps and (now := time.perf_counter()) < end:
         if len(order) < _BATCH:
@@ -122,7 +120,5 @@ def _adam(
         step += 1
         share = max(step / steps, (now - began) / (end - began) if end < np.inf else 0.0)
         rate = 0.01 * 0.5 * (1 + np.cos(np.pi * share)) + 1e-6
-        first = 0.9 * first + 0.1 * slope
-        second = 0.999 * second + 0.001 * slope**2
-        v = v - rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-12)
+        v = v + rate * update(slope[None])[0]
     return loss_and_gradient(data, v, shape)[0], v, step

@@ -11,6 +11,7 @@ golub1973differentiation; kaufman1975variable.
 """
 
 import time
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 from attlas.recovery.examples import Examples
 
 Array = NDArray[np.float64]
+
+_STIFF = 1e12  # damping beyond which no step is left to try
 
 
 class Fit(NamedTuple):
@@ -74,7 +77,7 @@ def variable_projection(
             H, g = moves.T @ H @ moves, moves.T @ g
         scale = np.maximum(np.diagonal(H).copy(), 1e-12 * float(np.diagonal(H).max()) + 1e-300)
         improved = False
-        while not improved and damping < 1e12 and time.perf_counter() < deadline:
+        while not improved and damping < _STIFF and time.perf_counter() < deadline:
             step = _solve(H, damping * scale, g)
             trial_Theta = Theta + (step if moves is None else moves @ step).reshape(m, d, d)
             trial = eliminate(data, trial_Theta)
@@ -88,13 +91,31 @@ def variable_projection(
                 damping, growth = damping * growth, growth * 2
         steps += 1
         if not improved:
-            converged = True
+            converged = damping >= _STIFF  # else time ran out
             break
         fall = 1 - trial.loss / model.loss
         Theta, model = trial_Theta, trial
         stalled = stalled + 1 if fall < 1e-7 else 0
         converged = bool(np.sqrt(model.loss) <= tolerance * size or stalled >= 3)
     return Fit(Theta, model.W.reshape(m, d, -1), float(np.sqrt(model.loss)) / size, steps, bool(converged))
+
+
+def best_of(
+    data: Examples,
+    starts: Iterable[Array],
+    *,
+    done: float = 1e-10,
+    tolerance: float = 1e-13,
+    max_steps: int = 200,
+    span: Array | None = None,
+) -> Fit:
+    """Fit from every start until a residual is down to `done`; return the best fit, with the steps of all."""
+    fits: list[Fit] = []
+    for start in starts:
+        fits.append(variable_projection(data, start, tolerance=tolerance, max_steps=max_steps, span=span))
+        if fits[-1].residual <= done:
+            break
+    return min(fits, key=lambda fit: fit.residual)._replace(steps=sum(fit.steps for fit in fits))
 
 
 def work_of_a_step(heads: int, d: int, d_out: int, k: int, rows: int) -> float:
@@ -140,12 +161,12 @@ def _normal_equations(data: Examples, Theta: Array, model: Model) -> tuple[Array
     H = np.zeros((m, m, d, d, d, d))  # i, j, a, a', c, c'
     g = np.zeros((m, d, d))
     B = np.zeros((m * d * d, m * d * out))
-    queries, (k, q) = data.queries.shape[1], (data.X.shape[1], data.queries.shape[1])
+    k, q = data.X.shape[1], data.queries.shape[1]
     start = 0
     for part in data.blocks(q * (2 * m * d * out + m * d * d + d * d) + k * q * out):
         n = len(part.X)
-        rows = slice(start, start + n * queries)
-        start += n * queries
+        rows = slice(start, start + n * q)
+        start += n * q
         x = part.queries.reshape(-1, d)
         xx = (x[:, :, None] * x[:, None, :]).reshape(-1, d * d)
         V = np.empty((len(x), m, d, out))
