@@ -42,7 +42,8 @@ def test_a_sweep_on_workers_that_sbatch_starts(fast, tmp_path, monkeypatch):
     tools = tmp_path / "bin"
     tools.mkdir()
     for name, body in {
-        "sbatch": f'nohup bash "$1" >{tmp_path}/job-$$.log 2>&1 & echo "Submitted batch job $!"',
+        # like the real one it keeps the script, which the caller deletes as soon as this returns
+        "sbatch": f'cp "$1" {tmp_path}/job-$$; nohup bash {tmp_path}/job-$$ >{tmp_path}/job-$$.log 2>&1 & echo "job $!"',
         "scancel": 'kill "$@" 2>/dev/null; true',
     }.items():
         (tools / name).write_text(f"#!/bin/bash\n{body}\n")
