@@ -80,6 +80,7 @@ def connect(scheduler: str | None, workers: int) -> Any:
                 n_workers=workers,
                 threads_per_worker=1,
                 host="127.0.0.1",
+                silence_logs=logging.CRITICAL,
                 dashboard_address="127.0.0.1:0",
                 worker_dashboard_address="127.0.0.1:0",
             )

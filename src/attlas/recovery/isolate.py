@@ -10,7 +10,9 @@ hyperplane exactly one head is between 0 and 1. So:
 4. Three tokens [b + u; b + u; b] tell (g, V) from (-g, -V), which two cannot.
 5. Other final tokens b + eps beta give g_h again, and the difference is eps Theta_h^T beta: no heads to match.
 
-Length of u and distance from other steps are chosen so that the other heads are saturated to rounding.
+Length of u and distance from other steps are chosen so that the other heads are saturated to rounding. Noise in the answers
+is measured first, D(2u) against 2 D(u), and widens the angles and tolerances; what is found is then off by 30 to 10,000 times
+the noise, close enough for a fit of ordinary queries to start from.
 
 References
 ----------
@@ -32,13 +34,16 @@ _NARROW = 3e-5  # radians: an interval in which a head is neither off nor on hol
 _SATURATED = 36.0  # a logit beyond this leaves the other side at 2e-16
 _CLEAR = 2e-3  # sine of the angle to the nearest step, of directions that count as saturated
 _STEPS = 40  # bisections of an interval with one step
+_SPLITS = 300  # intervals looked into in one half turn, before the answers are taken not to be those of heads
+_ROUNDING = 1e-12  # noise below this is none
+NOISE = 5e-5  # relative, beyond which steps are not found
 
 
 class _Lost(AttlasError):
     """This plane or these final tokens do not separate the heads; others may."""
 
 
-def isolate(ask: Counted, d: int, seed: int, attempts: int = 8) -> Layer | None:
+def isolate(ask: Counted, d: int, seed: int, noise: float = 0.0, attempts: int = 8) -> Layer | None:
     """Return the layer, or None if no attempt separated its heads. Heads of equal Theta come out as one, silent ones not.
 
     Parameters
@@ -47,30 +52,42 @@ def isolate(ask: Counted, d: int, seed: int, attempts: int = 8) -> Layer | None:
     d : int
         At least 2.
     seed : int
+    noise : float
+        Of the answers, relative, if it is known; more, if it is measured, counts.
     attempts : int
         Planes and final tokens to try: one may be close to the steps of two heads at once.
     """
     total = np.array([ask(row[None]) for row in np.eye(d)])
-    for attempt in range(attempts):
+    noise = max(noise, _measured_noise(ask, total, stream(seed, "isolate", "noise")))
+    for attempt in range(attempts if noise <= NOISE else 0):
         rng = stream(seed, "isolate", str(attempt))
         try:
-            return _attempt(ask, d, total, rng)
+            return _attempt(ask, d, total, noise, rng)
         except _Lost:
             continue
     return None
 
 
-def _attempt(ask: Counted, d: int, total: Array, rng: np.random.Generator) -> Layer:
+def _measured_noise(ask: Counted, total: Array, rng: np.random.Generator) -> float:
+    """Return by how much D(2u) differs from 2 D(u), relative: nothing but noise, where all heads are saturated."""
+    b, *directions = rng.standard_normal((4, len(total)))
+    view = _View(ask, b, total, 0.0)
+    pairs = [(view(LONG * u)[1], view(2 * LONG * u)[1]) for u in directions]
+    return float(max(np.linalg.norm(twice - 2 * once) / max(np.linalg.norm(twice), 1e-300) for once, twice in pairs))
+
+
+def _attempt(ask: Counted, d: int, total: Array, noise: float, rng: np.random.Generator) -> Layer:
     b = rng.standard_normal(d)
     b /= np.linalg.norm(b)
     basis = np.linalg.qr(rng.standard_normal((d, d)))[0].T  # rows; the first two span the plane
-    view = _View(ask, b, total)
-    steps = _steps(view, basis)
+    view = _View(ask, b, total, noise)
+    plane = _Plane(view, basis)
+    steps = _steps(plane)
     if not steps:
         if np.linalg.norm(total) == 0:
             raise _Lost("the answers are zero")
         return Layer(np.zeros((1, d, d)), total[None])  # linear: one head that looks at all alike
-    cells = _cells(view, basis, steps)
+    cells = _cells(plane, steps)
     g = np.empty((len(steps), d))
     V = np.diff(cells, axis=0)
     for h, (angle, _) in enumerate(steps):
@@ -78,19 +95,19 @@ def _attempt(ask: Counted, d: int, total: Array, rng: np.random.Generator) -> La
         g[h] *= sign
         V[h] *= sign
     V = _values(view, g, total, rng)
-    Theta = _matrices(ask, b, g, V, total, rng)
+    Theta = _matrices(view, g, V, rng)
     uniform = total - V.sum(0)
-    if np.linalg.norm(uniform) > 1e-7 * np.linalg.norm(V):
+    if np.linalg.norm(uniform) > max(1e-7, 1e4 * noise) * np.linalg.norm(V):
         Theta, V = np.concatenate([Theta, np.zeros((1, d, d))]), np.concatenate([V, uniform[None]])
     return Layer(Theta, V)
 
 
 class _View:
-    """What is seen with the final token b: D(u) for two tokens [b + u; b], and for three."""
+    """What is seen with the final token b: D(u) for two tokens [b + u; b], and for three; with what relative noise."""
 
-    def __init__(self, ask: Counted, b: Array, total: Array) -> None:
+    def __init__(self, ask: Counted, b: Array, total: Array, noise: float) -> None:
         self.ask, self.b, self.offset = ask, b, b @ total
-        self.total = total
+        self.total, self.noise = total, noise
 
     def __call__(self, u: Array, copies: int = 1) -> tuple[Array, Array]:
         """Return the u that arithmetic made of it, and D(u)."""
@@ -102,68 +119,89 @@ def _turn(basis: Array, angle: float) -> Array:
     return np.asarray(np.cos(angle) * basis[0] + np.sin(angle) * basis[1])
 
 
-def _steps(view: _View, basis: Array) -> list[tuple[float, Array]]:
+class _Plane:
+    """D along a turn in the plane of the first two rows of a basis."""
+
+    def __init__(self, view: _View, basis: Array) -> None:
+        self.view, self.basis = view, basis
+        self.scale = float(np.linalg.norm(view.total)) or 1.0
+
+    def ask(self, angle: float) -> tuple[Array, Array]:
+        """Return where in the plane u was, and D(u), both over the length of u."""
+        u, D = self.view(LONG * _turn(self.basis, angle))
+        return self.basis[:2] @ u / LONG, D / LONG
+
+    def map(self, angles: tuple[float, float]) -> tuple[Array, float]:
+        """Return the linear map (2, d_out) of the cell of two angles, and how far it may be off."""
+        rows, answers = zip(*(self.ask(angle) for angle in angles), strict=True)
+        error = max(1e-7, 10 * self.view.noise / abs(angles[1] - angles[0])) * self.scale
+        return np.linalg.solve(np.array(rows), np.array(answers)), error
+
+    def cell(self, angle: float) -> tuple[Array, float]:
+        """Return the map of the cell at an angle: from two close queries or, if there is noise, the farthest that agree."""
+        if self.view.noise > _ROUNDING:
+            for apart in (0.1, 0.03, 0.01, 0.003):
+                M, error = self.map((angle, angle + apart))
+                if self.misses(M, angle + 0.6 * apart) < error:
+                    return M, error
+        return self.map((angle, angle + max(1e-6, float(np.sqrt(self.view.noise)))))
+
+    def misses(self, M: Array, angle: float) -> float:
+        """Return by how much a map misses D at an angle."""
+        place, D = self.ask(angle)
+        return float(np.linalg.norm(place @ M - D))
+
+
+def _steps(plane: _Plane) -> list[tuple[float, Array]]:
     """Return the angles in [0, pi) at which D jumps, with the maps (2, d_out) of the cells before each."""
-    scale = float(np.linalg.norm(view.total)) or 1.0
-
-    def cell(angle: float) -> Array:
-        """The linear map of the cell at an angle, from two queries close by."""
-        near = 1e-6
-        rows, answers = [], []
-        for t in (angle, angle + near):
-            u, D = view(LONG * _turn(basis, t))
-            rows.append(basis[:2] @ u / LONG)
-            answers.append(D / LONG)
-        return np.linalg.solve(np.array(rows), np.array(answers))
-
-    def fits(M: Array, angle: float) -> bool:
-        u, D = view(LONG * _turn(basis, angle))
-        return bool(np.linalg.norm((basis[:2] @ u) @ M - D) < 1e-7 * scale * LONG)
-
-    def alike(first: Array, second: Array) -> bool:
-        return bool(np.linalg.norm(first - second) < 1e-6 * scale)
-
     found: list[tuple[float, Array]] = []
+    splits = 0
 
-    def split(low: float, M_low: Array, high: float, M_high: Array) -> None:
+    def split(low: float, before: tuple[Array, float], high: float, after: tuple[Array, float]) -> None:
         """Find the steps between two cells: as long as every middle belongs to one of the two there is one step."""
-        if alike(M_low, M_high):
+        nonlocal splits
+        if np.linalg.norm(before[0] - after[0]) < 3 * (before[1] + after[1]):
             return
+        splits += 1
+        if splits > _SPLITS:
+            raise _Lost("no end of steps: these answers are not those of saturated heads")
         for _ in range(_STEPS):
             middle = 0.5 * (low + high)
-            if fits(M_low, middle):
+            if plane.misses(before[0], middle) < before[1]:
                 low = middle
-            elif fits(M_high, middle):
+            elif plane.misses(after[0], middle) < after[1]:
                 high = middle
             elif high - low < _NARROW:
                 low = high = middle
                 break
             else:
-                M = cell(middle)
-                split(low, M_low, middle, M)
-                split(middle, M, high, M_high)
+                between = plane.cell(middle)
+                split(low, before, middle, between)
+                split(middle, between, high, after)
                 return
-        found.append((0.5 * (low + high), M_low))
+        found.append((0.5 * (low + high), before[0]))
 
-    first = cell(0.0)
-    split(0.0, first, np.pi, basis[:2] @ view.total - first)
+    first = plane.cell(0.0)
+    split(0.0, first, np.pi, (plane.basis[:2] @ plane.view.total - first[0], first[1]))
     return sorted(found, key=lambda step: step[0])
 
 
-def _cells(view: _View, basis: Array, steps: list[tuple[float, Array]]) -> Array:
+def _cells(plane: _Plane, steps: list[tuple[float, Array]]) -> Array:
     """Return the linear maps (heads + 1, d, d_out) of D in the cells around the half turn, in the unit vectors.
 
-    Directions out of the plane are seen by leaning out of it a little, less than would leave the cell.
+    Directions out of the plane are seen by leaning out of it a little, less than would leave the cell; noise asks for more.
     """
+    view, basis = plane.view, plane.basis
+    noisy = view.noise > _ROUNDING
     angles = np.array([step[0] for step in steps])
     edges = np.concatenate([[angles[-1] - np.pi], angles])
     maps = np.empty((len(steps) + 1, *view.total.shape))
     for cell in range(len(steps)):
         middle, width = 0.5 * (edges[cell] + edges[cell + 1]), edges[cell + 1] - edges[cell]
         M = np.empty_like(view.total)  # in the basis
-        M[:2] = steps[cell][1]
+        M[:2] = plane.map((middle - 0.4 * width, middle + 0.4 * width))[0] if noisy else steps[cell][1]
         for j in range(2, len(basis)):
-            lean = 0.01 * width
+            lean = (0.1 if noisy else 0.01) * width
             u, D = view(LONG * (_turn(basis, middle) + lean * basis[j]))
             place = basis @ u
             M[j] = (D - place[:2] @ M[:2]) / place[j]
@@ -213,7 +251,8 @@ def _share(view: _View, u: Array, before: Array, jump: Array) -> tuple[Array, fl
     u, D = view(u)
     value = u @ jump
     share = float((D - u @ before) @ value / (value @ value))
-    if not 1e-5 < share < 1 - 1e-5:
+    least = max(1e-5, min(100 * view.noise, 0.01))
+    if not least < share < 1 - least:
         return None
     return u, float(np.log(share / (1 - share)))
 
@@ -274,22 +313,24 @@ def _between(units: Array, rng: np.random.Generator) -> list[Array]:
     return found
 
 
-def _matrices(ask: Counted, b: Array, g: Array, V: Array, total: Array, rng: np.random.Generator) -> Array:
+def _matrices(view: _View, g: Array, V: Array, rng: np.random.Generator) -> Array:
     """Return Theta of all heads, from g at b and at d - 1 final tokens close to it."""
     heads, d = g.shape
+    b = view.b
     tokens = np.linalg.qr(np.concatenate([b[:, None], rng.standard_normal((d, d - 1))], axis=1))[0].T
     tokens[0] = b
     Theta = np.empty((heads, d, d))
     for h in range(heads):
         along, length = _away_from_others(g, V, h, rng)
         moves = np.linalg.qr(np.concatenate([along[:, None], rng.standard_normal((d, d - 1))], axis=1))[0].T[1:]
-        seen = _at(ask, b, g, V, total, h, length * along, moves)
+        seen = _at(view, g, V, h, length * along, moves)
         rows = [seen]
         for token in tokens[1:]:
             eps = min(0.3, 2 / (length * float(np.linalg.norm(g[h]))))
             for _ in range(12):
                 try:
-                    rows.append((_at(ask, b + eps * token, g, V, total, h, length * along, moves) - seen) / eps)
+                    close = _View(view.ask, b + eps * token, view.total, view.noise)
+                    rows.append((_at(close, g, V, h, length * along, moves) - seen) / eps)
                     break
                 except _Lost:
                     eps /= 3
@@ -317,10 +358,9 @@ def _away_from_others(g: Array, V: Array, h: int, rng: np.random.Generator) -> t
     return drawn[best], float((1.2 * _SATURATED + reach) / margin[best])
 
 
-def _at(ask: Counted, b: Array, g: Array, V: Array, total: Array, h: int, base: Array, moves: Array) -> Array:
-    """Return g of head h at a final token, from the logits at `base` and one move in each direction off it."""
-    view = _View(ask, b, total)
-    uniform = total - V.sum(0)
+def _at(view: _View, g: Array, V: Array, h: int, base: Array, moves: Array) -> Array:
+    """Return g of head h at the final token of this view, from the logits at `base` and one move in each direction off it."""
+    uniform = view.total - V.sum(0)
     others = np.delete(np.arange(len(g)), h)
 
     def logit(u: Array) -> tuple[Array, float]:

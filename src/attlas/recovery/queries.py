@@ -9,7 +9,7 @@ References
 bhattamishra2026provably for the problem; the choice of directions and of their size is ours.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -19,12 +19,12 @@ from attlas.errors import InputError
 from attlas.inputs import integer, real
 from attlas.numerics import stream
 from attlas.recovery.examples import Examples
-from attlas.recovery.isolate import LONG, isolate
+from attlas.recovery.isolate import LONG, NOISE, isolate
 from attlas.recovery.layer import Found, Layer
 from attlas.recovery.learn import EXACT
 from attlas.recovery.oracle import Counted, Oracle
 from attlas.recovery.search import random_start
-from attlas.recovery.variable_projection import Fit, best_of
+from attlas.recovery.variable_projection import Fit, best_of, variable_projection
 
 Array = NDArray[np.float64]
 
@@ -32,6 +32,8 @@ _CERTIFICATE = 12  # fresh queries
 _SATURATED = 12.0  # a logit beyond this is measured again with a shorter step
 _LENGTH = 4  # tokens of an ordinary query
 _LARGEST = 4.0  # of their entries
+_POLISHED = 1e-9  # a certificate below this leaves nothing to polish
+_POLISH = 2.0  # equations per unknown, of the queries to polish with
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,9 @@ def learn_from_queries(
         Of Theta, for one head: 2 rank d + d queries.
     method : {"auto", "isolate", "ordinary"}
         For several heads. "isolate" saturates all heads but one, about H d^2 + 4 H d + 22 H queries with tokens up to 1e8;
-        it finds the number of heads and needs d >= 2. "ordinary" fits standard normal tokens, `ratio` equations per unknown,
+        it finds the number of heads and needs d >= 2; where noise leaves it inexact, ordinary queries polish it. "ordinary" fits standard normal tokens, `ratio` equations per unknown,
         by variable projection; without a number of heads it adds them until fresh queries are met. "auto" isolates if noise
-        is below 1e-6 and tokens may be that large, and falls back to ordinary queries if its certificate is not met.
+        is at most 5e-5 and tokens may be that large, and falls back to ordinary queries if its certificate is not met.
     noise : float, default 0
         Of the oracle, relative to its outputs, if it has any. Logits are then kept where it does not drown them, and the
         certificate is held against it.
@@ -134,9 +136,9 @@ def learn_from_queries(
     if heads == 1:
         layer = _one_head(ask, d, rank, step, noise, seed)
         return _certified(ask, layer, 30 * noise, seed, ask.queries)  # a logit can cost ten times the noise
-    long = d >= 2 and (largest is None or largest >= LONG) and noise <= 1e-6
+    long = d >= 2 and (largest is None or largest >= LONG) and noise <= NOISE
     if method == "isolate" and not long:
-        raise InputError("isolating heads needs d >= 2, tokens with entries up to 1e8 and noise of at most 1e-6")
+        raise InputError(f"isolating heads needs d >= 2, tokens with entries up to 1e8 and noise of at most {NOISE:g}")
     isolated = _isolated(ask, d, noise, seed) if long and method != "ordinary" else None
     if method == "isolate" or (isolated is not None and isolated.met):
         if isolated is None:
@@ -152,8 +154,16 @@ def learn_from_queries(
 
 
 def _isolated(ask: Counted, d: int, noise: float, seed: int) -> Probed | None:
-    found = isolate(ask, d, seed)
-    return None if found is None else _certified(ask, found, 30 * noise, seed, ask.queries)
+    layer = isolate(ask, d, seed, noise)
+    if layer is None:
+        return None
+    found = _certified(ask, layer, 30 * noise, seed, ask.queries)
+    if not _POLISHED < found.certificate < 1:
+        return found
+    data = _answered(ask, d, layer.heads, _POLISH, stream(seed, "polish"))
+    fit = variable_projection(data, layer.Theta)
+    better = _certified(ask, Layer(fit.Theta, fit.W), 4 * noise, seed, ask.queries)
+    return better if better.certificate < found.certificate else replace(found, queries=better.queries)
 
 
 def _ordinary_tokens(rng: np.random.Generator, n: int, d: int) -> Array:
@@ -210,13 +220,16 @@ def _equal_overlap(W: Array) -> Array:
     return np.eye(d) - (2 / size * np.outer(normal, normal) if size > 1e-20 else 0)
 
 
+def _answered(ask: Counted, d: int, heads: int, ratio: float, rng: np.random.Generator) -> Examples:
+    """Ask ordinary queries, so many that there are `ratio` equations per unknown of this many heads."""
+    outputs = ask.outputs or len(ask(_ordinary_tokens(rng, 1, d)[0]))
+    X = _ordinary_tokens(rng, int(np.ceil(ratio * heads * (d * d + d * outputs) / outputs)), d)
+    return Examples.of(X, np.array([ask(x) for x in X]))
+
+
 def _ordinary(ask: Counted, d: int, heads: int, ratio: float, noise: float, seed: int, starts: int = 20) -> Fit:
     """Fit a layer of this many heads to ordinary queries, from several random starts."""
-    rng = stream(seed, "queries", str(heads))
-    outputs = ask.outputs or len(ask(_ordinary_tokens(rng, 1, d)[0]))
-    n = int(np.ceil(ratio * heads * (d * d + d * outputs) / outputs))
-    X = _ordinary_tokens(rng, n, d)
-    data = Examples.of(X, np.array([ask(x) for x in X]))
+    data = _answered(ask, d, heads, ratio, stream(seed, "queries", str(heads)))
     begin = (random_start(heads, d, stream(seed, "start", str(heads), str(number))) for number in range(starts))
     return best_of(data, begin, done=max(1e-10, 2 * noise))
 
@@ -228,7 +241,7 @@ def _certified(ask: Counted, layer: Layer, allowed: float, seed: int, used: int)
     size = float(np.linalg.norm(answers))
     error = float(np.linalg.norm(layer(X)[:, -1] - answers)) / (size if size > 0 else 1.0)
     goal = max(EXACT, min(allowed, 0.3))  # beyond that a certificate would certify anything
-    met = error <= goal
+    met = bool(error <= goal)
     reason = f"{_CERTIFICATE} fresh queries are answered to {error:.1e}" + (
         "" if met else f", not {goal:g}: more heads, a noisier oracle, or not found"
     )
