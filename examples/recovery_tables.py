@@ -9,19 +9,16 @@ are seconds on the machine at hand, with one thread: run nothing beside it.
 
 import argparse
 import json
-import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # before numpy is imported
-    os.environ.setdefault(name, "1")
-
 import numpy as np
 
 from attlas import recovery, tokens
 from attlas.claims.recovery_tasks import SUCCESS, counted, examples, oracle_of, query_layer
+from attlas.lab.execute import pin_threads
 from attlas.numerics import stream
 
 METHODS = ("sculpt", "varpro", "lbfgs", "adam")
@@ -117,7 +114,7 @@ def main():
     jobs = [
         (task, method, seed) for task in (*planted, *parities) for method in METHODS for seed in range(options.seeds)
     ]
-    with ProcessPoolExecutor(options.workers) as pool:
+    with ProcessPoolExecutor(options.workers, initializer=pin_threads) as pool:
         results = {}
         for job, result in zip(jobs, pool.map(measure, *zip(*jobs, strict=True)), strict=True):
             results.setdefault(job[:2], []).append(result)

@@ -11,8 +11,8 @@ hyperplane exactly one head is between 0 and 1. So:
 5. Other final tokens b + eps beta give g_h again, and the difference is eps Theta_h^T beta: no heads to match.
 
 Length of u and distance from other steps are chosen so that the other heads are saturated to rounding. Noise in the answers
-is measured first, D(2u) against 2 D(u), and widens the angles and tolerances; what is found is then off by 30 to 10,000 times
-the noise, close enough for a fit of ordinary queries to start from.
+is measured first, D(2u) against 2 D(u), and widens the angles and tolerances; what is found is then off by about a thousand
+times the noise, close enough for a fit of ordinary queries to start from.
 
 References
 ----------
@@ -359,7 +359,7 @@ def _away_from_others(g: Array, V: Array, h: int, rng: np.random.Generator) -> t
 
 
 def _at(view: _View, g: Array, V: Array, h: int, base: Array, moves: Array) -> Array:
-    """Return g of head h at the final token of this view, from the logits at `base` and one move in each direction off it."""
+    """Return g of head h at the final token of a view, from the logits at `base` and one move in each direction off it."""
     uniform = view.total - V.sum(0)
     others = np.delete(np.arange(len(g)), h)
 

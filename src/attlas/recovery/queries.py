@@ -86,9 +86,10 @@ def learn_from_queries(
         Of Theta, for one head: 2 rank d + d queries.
     method : {"auto", "isolate", "ordinary"}
         For several heads. "isolate" saturates all heads but one, about H d^2 + 4 H d + 22 H queries with tokens up to 1e8;
-        it finds the number of heads and needs d >= 2; where noise leaves it inexact, ordinary queries polish it. "ordinary" fits standard normal tokens, `ratio` equations per unknown,
-        by variable projection; without a number of heads it adds them until fresh queries are met. "auto" isolates if noise
-        is at most 5e-5 and tokens may be that large, and falls back to ordinary queries if its certificate is not met.
+        it finds the number of heads and needs d >= 2; where noise leaves it inexact, ordinary queries polish what it found.
+        "ordinary" fits standard normal tokens, `ratio` equations per unknown, by variable projection; without a number of
+        heads it adds them until fresh queries are met. "auto" isolates if noise is at most 5e-5 and tokens may be that
+        large, and falls back to ordinary queries if its certificate is not met.
     noise : float, default 0
         Of the oracle, relative to its outputs, if it has any. Logits are then kept where it does not drown them, and the
         certificate is held against it.
