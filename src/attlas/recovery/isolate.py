@@ -73,7 +73,8 @@ def _measured_noise(ask: Counted, total: Array, rng: np.random.Generator) -> flo
     b, *directions = rng.standard_normal((4, len(total)))
     view = _View(ask, b, total, 0.0)
     pairs = [(view(LONG * u)[1], view(2 * LONG * u)[1]) for u in directions]
-    return float(max(np.linalg.norm(twice - 2 * once) / max(np.linalg.norm(twice), 1e-300) for once, twice in pairs))
+    sizes = [(float(np.linalg.norm(twice - 2 * once)), float(np.linalg.norm(twice))) for once, twice in pairs]
+    return max(difference / max(size, 1e-300) for difference, size in sizes)
 
 
 def _attempt(ask: Counted, d: int, total: Array, noise: float, rng: np.random.Generator) -> Layer:
