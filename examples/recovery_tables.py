@@ -18,8 +18,9 @@ import numpy as np
 
 from attlas import recovery, tokens
 from attlas.claims.recovery_tasks import SUCCESS, counted, examples, oracle_of, query_layer
+from attlas.errors import InputError
 from attlas.lab.execute import pin_threads
-from attlas.numerics import stream
+from attlas.numerics import share_interval, stream
 
 METHODS = ("sculpt", "varpro", "lbfgs", "adam")
 FRESH = 1000
@@ -60,6 +61,7 @@ PARITIES = (
     Task("control", 5, 12, 2, n=2000, budget=10.0),
     Task("parity, full values", 3, 8, 2, n=1500, budget=10.0),
 )
+WAYS = ((2, 4, 1), (3, 4, 1), (4, 4, 1), (4, 8, 1), (8, 8, 1), (2, 4, 4), (4, 4, 4), (5, 4, 4), (4, 8, 4), (8, 8, 4))
 
 
 def layer_of(task, seed):
@@ -123,6 +125,7 @@ def main():
     print(table("planted layers", planted, results), "\n")
     print(table("parities", parities, results), "\n")
     print(query_table(options.seeds, (5,) if options.quick else (5, 10, 20, 40)))
+    print("\n" + ways_table(options.seeds, WAYS[:1] if options.quick else WAYS))
     if options.out:
         rows = [{"task": task._asdict(), "method": method, "runs": runs} for (task, method), runs in results.items()]
         options.out.write_text(json.dumps(rows, indent=1) + "\n")
@@ -159,6 +162,37 @@ def query_table(seeds, dimensions):
             f" {low[:, 1].max():.0e} | {np.median(noisy[:, 1]):.1e} |"
         )
     return "\n".join(lines)
+
+
+def ways_table(seeds, sizes):
+    """Return a Markdown table of several heads from queries, the three ways: parameters to 1e-6, worst error, queries."""
+    lines = ["| H, d, outputs | isolate (H unknown) | ordinary | copies | 4Hd² - 2H + 1 |", "|---" * 5 + "|"]
+    for H, d, outputs in sizes:
+        cells = []
+        for method in ("isolate", "ordinary", "copies"):
+            if method == "copies" and H > 5:
+                cells.append("not tried")
+                continue
+            runs = [several(H, d, outputs, method, seed) for seed in range(seeds)]
+            errors = np.array([error for error, _ in runs])
+            _, low, high = share_interval(int(np.sum(errors < 1e-6)), seeds, 0.95)
+            cells.append(
+                f"{np.sum(errors < 1e-6)}/{seeds} ({low:.2f}-{high:.2f}), {errors.max():.0e},"
+                f" {np.nanmedian([queries for _, queries in runs]):.0f}"
+            )
+        lines.append(f"| {H}, {d}, {outputs} | {' | '.join(cells)} | {4 * H * d * d - 2 * H + 1} |")
+    return "\n".join(lines)
+
+
+def several(H, d, outputs, method, seed):
+    """Return the error of all parameters (infinite if nothing was found), and the queries."""
+    truth = query_layer(H, d, outputs, seed)
+    heads = None if method == "isolate" else H
+    try:
+        found = recovery.learn_from_queries(oracle_of(truth), d, heads=heads, method=method, seed=seed)
+    except InputError:
+        return np.inf, np.nan
+    return recovery.parameter_error(found.layer, truth), found.queries
 
 
 def arguments():

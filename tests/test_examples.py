@@ -60,3 +60,13 @@ def test_learning_curves(tmp_path):
         assert np.all(np.diff(mean[model, "keys p2"]) < 0)  # more samples, less error
     line = next(line for line in page.splitlines() if line.startswith("keys p2") and "BRFA" in line)
     assert f"{mean['BRFA', 'keys p2'][-1]:.3f}" in line
+
+
+def test_recovery_tables(tmp_path):
+    page = run(tmp_path, "recovery_tables.py", "--quick", "--seeds", "2", "--out", "tables.json")
+    planted, parities, one, several = page.strip().split("\n\n")
+    assert "2/2" in planted.splitlines()[2].split("|")[3]  # variable projection
+    assert "sign" in parities
+    assert one.splitlines()[2].startswith("| 5 | 30 | 30 |")
+    assert several.splitlines()[2].count("2/2") == 3
+    assert len(json.loads((tmp_path / "tables.json").read_text())) == 8

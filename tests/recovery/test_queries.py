@@ -199,3 +199,43 @@ def test_copies_say_when_they_cannot():
             copies(oracle_of(Theta, W), *arguments)
     with pytest.raises(InputError, match="grid"):
         copies(oracle_of(Theta, W), a, b, 1, grid="all")
+
+
+@pytest.mark.parametrize(("noise", "told"), [(1e-8, 1e-8), (1e-6, 1e-6), (1e-5, 1e-5), (3e-9, 0.0)])
+def test_isolation_under_noise_is_polished(noise, told):
+    """Off by a thousand times the noise after isolation, by about once the noise after the fit; also if nobody told."""
+    Theta, W = planted(4, 8, d_out=1)
+    found = learn_from_queries(oracle_of(Theta, W, noise), 8, heads=None, method="isolate", noise=told)
+    assert found.layer.heads == 4
+    assert 0.1 * noise < parameter_error(found.layer, Layer(Theta, W)) < 5 * noise
+    assert found.met
+
+
+def test_a_single_precision_oracle_is_noisy_and_no_trap():
+    Theta, W = planted(3, 6, d_out=2)
+    exact = oracle_of(Theta, W)
+    found = learn_from_queries(lambda X: exact(X).astype(np.float32), 6, heads=None)
+    assert found.met
+    assert parameter_error(found.layer, Layer(Theta, W)) < 1e-6
+
+
+def test_answers_that_are_not_those_of_heads_end():
+    """A curved function has no steps; the search for them is bounded, and says that it found nothing."""
+    asked = []
+
+    def curved(X):
+        asked.append(1)
+        return np.sin(np.arange(1, 4) @ X[-1]) + np.abs(X).sum()
+
+    with pytest.raises(InputError, match="no attempt separated the heads"):
+        learn_from_queries(curved, 3, heads=None, method="isolate")
+    assert len(asked) < 20_000
+
+
+@pytest.mark.parametrize(("heads", "d_out", "goal"), [(2, 1, 1e-6), (3, 4, 1e-8)])
+def test_copies_alone(heads, d_out, goal):
+    Theta, W = planted(heads, 4, d_out=d_out)
+    found = learn_from_queries(oracle_of(Theta, W), 4, heads=heads, method="copies")
+    assert 0 < parameter_error(found.layer, Layer(Theta, W)) < goal
+    with pytest.raises(InputError, match="copies needs the number of heads, from 2 to 6"):
+        learn_from_queries(oracle_of(Theta, W), 4, heads=None, method="copies")

@@ -100,3 +100,13 @@ def test_what_cannot_be_sculpted_is_said():
         sculpt(X[:3], DATA.Y[:3], 2)
     with pytest.raises(InputError, match="heads"):
         sculpt(X, DATA.Y, 0)
+
+
+def test_a_section_of_the_body_can_be_drawn(found, tmp_path):
+    """The true heads lie along the flattest direction, on both sides of the proxy."""
+    figure = found.draw(recovery.Layer(THETA, W))
+    figure.savefig(tmp_path / "body.png")
+    (axis,) = figure.axes
+    true = next(line for line in axis.lines if line.get_label() == "true heads")
+    assert np.ptp(true.get_xdata()) > 3 * np.ptp(true.get_ydata())
+    assert len(axis.lines) > 100

@@ -100,7 +100,7 @@ def cost(point: Point) -> Cost:
 
 CLAIM = Claim(
     id="recovery.queries-multi-head",
-    version=1,
+    version=2,
     statement="H heads, their number unknown, are recovered from value queries, fewer than 4Hd^2 - 2H + 1 from d = 6 on.",
     source="kim2026queries for the bound; saturating and isolating is ours",
     settings=Point,

@@ -10,6 +10,7 @@ References
 kim2026queries for the idea; mayo2007framework for the pencil.
 """
 
+from itertools import permutations
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,7 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
 from attlas.inputs import array, integer
+from attlas.numerics import stream
+from attlas.recovery.examples import Examples
+from attlas.recovery.layer import Layer
 from attlas.recovery.oracle import Counted, Oracle
+from attlas.recovery.variable_projection import eliminate
 
 Array = NDArray[np.float64]
 
@@ -60,16 +65,65 @@ def copies(
     H = integer(heads, "heads")
     if first.shape != second.shape or np.array_equal(first, second):
         raise InputError("a and b must be two different tokens of the same dimension")
-    if grid == "copies":
-        counts = [(t, 1) for t in range(1, 2 * H + 1)]
-    elif grid == "ratios":
-        counts = [(1, 1), *((t, 1) for t in range(2, H + 2)), *((1, t) for t in range(2, H + 2))]
-    else:
+    if grid not in ("ratios", "copies"):
         raise InputError(f"grid must be ratios or copies; got {grid!r}")
     ask = Counted(oracle, len(first))
     at_a, at_b = ask(first[None]), ask(second[None])  # a V_sum and b V_sum
+    return _family(ask, first, second, H, _counts(H, grid), at_a, at_b)
+
+
+def learn_from_copies(ask: Counted, d: int, heads: int, seed: int) -> Layer | None:
+    """Return a layer of so many heads from copies alone, or None where the logits of a family came out complex.
+
+    For every final token b of a basis, the logits b^T Theta_h v of the directions v of another one, each an unordered set.
+    Which belongs to which head is told by additivity: the logits of v + v' are the sums of those of v and v', and those of
+    b + b' likewise. 2 d^2 - 1 families; all H! orders are tried, so this is for a handful of heads. The values are then
+    linear in the answers to ordinary queries.
+    """
+    rng = stream(seed, "copies")
+    tokens, directions = (np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(2))
+    total = np.array([ask(row[None]) for row in np.eye(d)])
+    counts = _counts(heads, "ratios")
+
+    def logits(b: Array, v: Array) -> Array:
+        return _family(ask, b + v, b, heads, counts, (b + v) @ total, b @ total).logits
+
+    first = directions[0]
+    measured = np.empty((heads, d, d))  # [h, i, j] = b_i^T Theta_h v_j
+    for i, b in enumerate(tokens):
+        measured[:, i, 0] = logits(b, first)
+        if i:  # the order of the heads at the first token
+            measured[:, i, 0] = _matched(measured[:, 0, 0], measured[:, i, 0], logits(tokens[0] + b, first))
+        for j, v in enumerate(directions[1:], start=1):
+            measured[:, i, j] = _matched(measured[:, i, 0], logits(b, v), logits(b, first + v))
+    if np.isnan(measured).any():
+        return None
+    Theta = tokens.T @ measured @ directions
+    X = rng.standard_normal((2 * heads * d, 4, d))
+    answers = Examples.of(X, np.array([ask(x) for x in X]))
+    return Layer(Theta, eliminate(answers, Theta).W.reshape(heads, d, -1))
+
+
+def _matched(first: Array, second: Array, sums: Array) -> Array:
+    """Return `second` in the order that makes first + second the sums, as sets."""
+    orders = np.array(list(permutations(range(len(first)))))
+    missed = np.abs(np.sort(first + second[orders], axis=1) - np.sort(sums)).max(1)
+    return np.asarray(second[orders[np.argmin(missed)]])
+
+
+def _counts(heads: int, grid: str) -> list[tuple[int, int]]:
+    """Return how many copies of a and of b to ask for."""
+    if grid == "copies":
+        return [(t, 1) for t in range(1, 2 * heads + 1)]
+    return [(1, 1), *((t, 1) for t in range(2, heads + 2)), *((1, t) for t in range(2, heads + 2))]
+
+
+def _family(
+    ask: Counted, a: Array, b: Array, H: int, counts: list[tuple[int, int]], at_a: Array, at_b: Array
+) -> Copies:
+    """Return the logits b^T Theta_h (a - b) from the answers to t copies of a and q of b."""
     x = np.array([0.0, *(t / q for t, q in counts)])
-    F = np.array([at_b - at_a, *(ask(np.array([first] * t + [second] * q)) - at_a for t, q in counts)])
+    F = np.array([at_b - at_a, *(ask(np.array([a] * t + [b] * q)) - at_a for t, q in counts)])
     order = np.argsort(x)
     x, F = x[order], F[order]
     left, right = slice(0, None, 2), slice(1, None, 2)

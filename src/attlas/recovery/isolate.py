@@ -19,6 +19,8 @@ References
 Ours; kim2026queries for the count of queries it is held against.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,8 +45,10 @@ class _Lost(AttlasError):
     """This plane or these final tokens do not separate the heads; others may."""
 
 
-def isolate(ask: Counted, d: int, seed: int, noise: float = 0.0, attempts: int = 8) -> Layer | None:
-    """Return the layer, or None if no attempt separated its heads. Heads of equal Theta come out as one, silent ones not.
+def isolate(ask: Counted, d: int, seed: int, noise: float = 0.0, attempts: int = 8) -> Iterator[Layer]:
+    """Yield what each attempt that separated the heads found. Heads of equal Theta come out as one, silent ones not.
+
+    Without noise the first is right; noise can mislead an attempt, which fresh queries tell.
 
     Parameters
     ----------
@@ -62,10 +66,9 @@ def isolate(ask: Counted, d: int, seed: int, noise: float = 0.0, attempts: int =
     for attempt in range(attempts if noise <= NOISE else 0):
         rng = stream(seed, "isolate", str(attempt))
         try:
-            return _attempt(ask, d, total, noise, rng)
+            yield _attempt(ask, d, total, noise, rng)
         except _Lost:
             continue
-    return None
 
 
 def _measured_noise(ask: Counted, total: Array, rng: np.random.Generator) -> float:
@@ -73,8 +76,9 @@ def _measured_noise(ask: Counted, total: Array, rng: np.random.Generator) -> flo
     b, *directions = rng.standard_normal((4, len(total)))
     view = _View(ask, b, total, 0.0)
     pairs = [(view(LONG * u)[1], view(2 * LONG * u)[1]) for u in directions]
-    sizes = [(float(np.linalg.norm(twice - 2 * once)), float(np.linalg.norm(twice))) for once, twice in pairs]
-    return max(difference / max(size, 1e-300) for difference, size in sizes)
+    missed = [float(np.linalg.norm(twice - 2 * once)) for once, twice in pairs]
+    answers = [float(np.linalg.norm(twice + view.offset)) for _, twice in pairs]  # D is zero where all heads are off
+    return max(difference / max(answer, 1e-300) for difference, answer in zip(missed, answers, strict=True))
 
 
 def _attempt(ask: Counted, d: int, total: Array, noise: float, rng: np.random.Generator) -> Layer:

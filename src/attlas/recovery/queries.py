@@ -10,6 +10,7 @@ bhattamishra2026provably for the problem; the choice of directions and of their 
 """
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from attlas.errors import InputError
 from attlas.inputs import integer, real
 from attlas.numerics import stream
+from attlas.recovery.copies import learn_from_copies
 from attlas.recovery.examples import Examples
 from attlas.recovery.isolate import LONG, NOISE, isolate
 from attlas.recovery.layer import Found, Layer
@@ -32,6 +34,7 @@ _CERTIFICATE = 12  # fresh queries
 _SATURATED = 12.0  # a logit beyond this is measured again with a shorter step
 _LENGTH = 4  # tokens of an ordinary query
 _LARGEST = 4.0  # of their entries
+_MOST_COPIES = 6  # heads, all orders of which are tried
 _POLISHED = 1e-9  # a certificate below this leaves nothing to polish
 _POLISH = 2.0  # equations per unknown, of the queries to polish with
 
@@ -63,7 +66,7 @@ def learn_from_queries(
     heads: int | None = 1,
     *,
     rank: int | None = None,
-    method: Literal["auto", "isolate", "ordinary"] = "auto",
+    method: Literal["auto", "isolate", "ordinary", "copies"] = "auto",
     noise: float = 0.0,
     largest: float | None = None,
     repeats: int = 1,
@@ -84,12 +87,14 @@ def learn_from_queries(
         One head is recovered in closed form from d^2 + d queries. If not given, their number is found.
     rank : int, optional
         Of Theta, for one head: 2 rank d + d queries.
-    method : {"auto", "isolate", "ordinary"}
+    method : {"auto", "isolate", "ordinary", "copies"}
         For several heads. "isolate" saturates all heads but one, about H d^2 + 4 H d + 22 H queries with tokens up to 1e8;
         it finds the number of heads and needs d >= 2; where noise leaves it inexact, ordinary queries polish what it found.
         "ordinary" fits standard normal tokens, `ratio` equations per unknown, by variable projection; without a number of
         heads it adds them until fresh queries are met. "auto" isolates if noise is at most 5e-5 and tokens may be that
-        large, and falls back to ordinary queries if its certificate is not met.
+        large, and falls back to ordinary queries if its certificate is not met. "copies" is the literature's way, rational
+        interpolation over copies of a token, for two to six heads whose number is given and an oracle without noise;
+        it is there to compare with, as it loses its digits with every head.
     noise : float, default 0
         Of the oracle, relative to its outputs, if it has any. Logits are then kept where it does not drown them, and the
         certificate is held against it.
@@ -123,20 +128,15 @@ def learn_from_queries(
     noise = real(noise, "noise", least=0) / np.sqrt(repeats)
     real(step, "step", above=0)
     real(ratio, "ratio", least=1)
-    if rank is not None:
-        if heads != 1:
-            raise InputError("rank is for one head; leave it out for several")
-        if integer(rank, "rank") > d:
-            raise InputError(f"rank must be at most d = {d}; got {rank}")
-    if heads is not None:
-        heads = integer(heads, "heads")
-    if method not in ("auto", "isolate", "ordinary"):
-        raise InputError(f"method must be auto, isolate or ordinary; got {method!r}")
-    if largest is not None and real(largest, "largest", above=0) < _LARGEST:
-        raise InputError(f"queries have entries up to {_LARGEST:g}; largest = {largest:g} does not allow them")
+    _check_choices(d, heads, rank, method, noise, largest)
     if heads == 1:
         layer = _one_head(ask, d, rank, step, noise, seed)
         return _certified(ask, layer, 30 * noise, seed, ask.queries)  # a logit can cost ten times the noise
+    if method == "copies":
+        copied = learn_from_copies(ask, d, integer(heads, "heads"), seed)
+        if copied is None:
+            raise InputError("the logits of some copies came out complex; method='isolate' or 'ordinary' may do better")
+        return _certified(ask, copied, 0.0, seed, ask.queries)
     long = d >= 2 and (largest is None or largest >= LONG) and noise <= NOISE
     if method == "isolate" and not long:
         raise InputError(f"isolating heads needs d >= 2, tokens with entries up to 1e8 and noise of at most {NOISE:g}")
@@ -154,17 +154,39 @@ def learn_from_queries(
     return min(tried, key=lambda found: found.certificate)
 
 
+def _check_choices(
+    d: int, heads: int | None, rank: int | None, method: str, noise: float, largest: float | None
+) -> None:
+    if rank is not None:
+        if heads != 1:
+            raise InputError("rank is for one head; leave it out for several")
+        if integer(rank, "rank") > d:
+            raise InputError(f"rank must be at most d = {d}; got {rank}")
+    if heads is not None:
+        integer(heads, "heads")
+    if method not in ("auto", "isolate", "ordinary", "copies"):
+        raise InputError(f"method must be auto, isolate, ordinary or copies; got {method!r}")
+    if method == "copies" and (heads is None or not 2 <= heads <= _MOST_COPIES or noise > 0):
+        raise InputError(f"copies needs the number of heads, from 2 to {_MOST_COPIES}, and an oracle without noise")
+    if largest is not None and real(largest, "largest", above=0) < _LARGEST:
+        raise InputError(f"queries have entries up to {_LARGEST:g}; largest = {largest:g} does not allow them")
+
+
 def _isolated(ask: Counted, d: int, noise: float, seed: int) -> Probed | None:
-    layer = isolate(ask, d, seed, noise)
-    if layer is None:
-        return None
-    found = _certified(ask, layer, 30 * noise, seed, ask.queries)
-    if not _POLISHED < found.certificate < 1:
-        return found
-    data = _answered(ask, d, layer.heads, _POLISH, stream(seed, "polish"))
-    fit = variable_projection(data, layer.Theta)
-    better = _certified(ask, Layer(fit.Theta, fit.W), 4 * noise, seed, ask.queries)
-    return better if better.certificate < found.certificate else replace(found, queries=better.queries)
+    """Return the first of three isolated layers that fresh queries bear out, polished, or the best of them."""
+    best = None
+    for layer in islice(isolate(ask, d, seed, noise), 3):
+        found = _certified(ask, layer, 30 * noise, seed, ask.queries)
+        if _POLISHED < found.certificate < 1:
+            data = _answered(ask, d, layer.heads, _POLISH, stream(seed, "polish"))
+            fit = variable_projection(data, layer.Theta)
+            better = _certified(ask, Layer(fit.Theta, fit.W), 4 * noise, seed, ask.queries)
+            found = better if better.certificate < found.certificate else replace(found, queries=better.queries)
+        if best is None or found.certificate < best.certificate:
+            best = found
+        if found.met:
+            break
+    return best
 
 
 def _ordinary_tokens(rng: np.random.Generator, n: int, d: int) -> Array:

@@ -10,6 +10,7 @@ chen2024provably, whose geometry this follows; thresholds, the order of phases 3
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,9 @@ from attlas.numerics import stream
 from attlas.recovery.examples import Examples
 from attlas.recovery.layer import Layer
 from attlas.recovery.variable_projection import best_of, variable_projection
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -56,7 +60,10 @@ class Body:
         return int(np.linalg.matrix_rank(self.slabs.reshape(len(self.slabs), -1)))
 
     def proxy(self, penalty: float = 1e-3) -> Array:
-        """Return the point (d, d) close to all slabs, on the right side of the half-spaces: weighted least squares."""
+        """Return the point (d, d) close to all slabs, on the right side of the half-spaces: weighted least squares.
+
+        Half-spaces that contradict each other, as misread patterns make them, are left out, all of them.
+        """
         from scipy.optimize import nnls
 
         d = self.slabs.shape[1]
@@ -140,6 +147,44 @@ class Sculpted:
     layer: Layer
     residual: float
     sound: bool
+
+    def draw(self, truth: Layer | None = None, slabs: int = 300) -> "Figure":
+        """Draw a section of the body: the slabs as lines in the plane of the proxy and the two flattest directions.
+
+        Parameters
+        ----------
+        truth : Layer, optional
+            Its heads are projected to the plane beside those that were found.
+        slabs : int
+            At most so many lines, the heaviest.
+        """
+        from matplotlib.figure import Figure
+
+        body, d = self.body, self.proxy.shape[0]
+        flat = body.span(3)[0].reshape(2, d * d)
+        G = body.slabs.reshape(len(body.slabs), d * d)
+        level, slopes = body.levels - G @ self.proxy.ravel(), G @ flat.T
+        heads = {"found": (self.layer.Theta, "o"), **({} if truth is None else {"true": (truth.Theta, "x")})}
+        places = {
+            name: ((Theta - self.proxy).reshape(-1, d * d) @ flat.T, mark) for name, (Theta, mark) in heads.items()
+        }
+        reach = 1.3 * max(float(np.abs(place).max()) for place, _ in places.values()) or 1.0
+        figure = Figure(figsize=(5.2, 4.6), layout="constrained")
+        axis = figure.add_subplot()
+        for s in np.argsort(-body.weights)[:slabs]:
+            along = slopes[s] / max(float(slopes[s] @ slopes[s]), np.finfo(float).tiny)
+            foot, across = along * level[s], np.array([-along[1], along[0]])
+            across *= 4 * reach / max(float(np.linalg.norm(across)), np.finfo(float).tiny)
+            ends = np.array([foot - across, foot + across])
+            axis.plot(ends[:, 0], ends[:, 1], color="#0072B2", alpha=0.15, linewidth=0.8)
+        axis.plot(0, 0, "s", color="#555555", label="proxy")
+        for (name, (place, mark)), colour in zip(places.items(), ("#D55E00", "#000000"), strict=False):
+            axis.plot(
+                place[:, 0], place[:, 1], mark, color=colour, markersize=9, label=f"{name} heads", fillstyle="none"
+            )
+        axis.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="flattest direction", ylabel="next flattest")
+        axis.legend(frameon=False, fontsize=9)
+        return figure
 
 
 def sculpt(X: ArrayLike, Y: ArrayLike, heads: int, *, seed: int = 0) -> Sculpted:
