@@ -19,6 +19,8 @@ from attlas.aim.descent import DescentErrors as DescentErrors
 from attlas.aim.descent import descend as descend
 from attlas.aim.message_passing import Estimate as Estimate
 from attlas.aim.message_passing import message_passing as message_passing
+from attlas.aim.minimise import Minimum as Minimum
+from attlas.aim.minimise import minimise as minimise
 from attlas.aim.model import Task as Task
 from attlas.aim.model import sample as sample
 from attlas.aim.model import teacher as teacher
@@ -36,3 +38,15 @@ from attlas.aim.state_evolution import plugin_error as plugin_error
 from attlas.aim.state_evolution import recovery_threshold as recovery_threshold
 from attlas.aim.state_evolution import state_evolution as state_evolution
 from attlas.aim.state_evolution import weak_recovery_threshold as weak_recovery_threshold
+from attlas.aim.trained import BestDecay as BestDecay
+from attlas.aim.trained import Family as Family
+from attlas.aim.trained import Trained as Trained
+from attlas.aim.trained import TrainedThreshold as TrainedThreshold
+from attlas.aim.trained import best_decay as best_decay
+from attlas.aim.trained import family as family
+from attlas.aim.trained import interpolation_threshold as interpolation_threshold
+from attlas.aim.trained import measurements as measurements
+from attlas.aim.trained import trained as trained
+from attlas.aim.trained import trained_curve as trained_curve
+from attlas.aim.trained import trained_diagram as trained_diagram
+from attlas.aim.trained import trained_threshold as trained_threshold

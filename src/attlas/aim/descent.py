@@ -1,5 +1,6 @@
 """Gradient descent on the weights of a student, from several starts at once."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.aim.channels import Channel, Linear, Softmax
+from attlas.aim.minimise import Problem
 from attlas.errors import InputError
 from attlas.inputs import array, integer, real
 from attlas.layers import softmax, symmetric
@@ -20,6 +22,7 @@ _Loss = Callable[[Array, slice], tuple[Array, Array]]
 
 MOMENTUM = 0.9
 ADAM_RATE = 0.03  # of the size of the weights
+NARROW = 0.03  # a gap that descent leaves only if it lacks columns
 _CACHE = 1 << 17  # numbers in a block of projections
 _WINDOW = 50
 
@@ -46,10 +49,19 @@ class Descent(Solution[Array]):
         Final objective of each, decay included, per sample.
     trace : array
         Mean loss per sample of every step (the longest run).
+    gaps : array of shape (inits,)
+        With decay and the loss ``logits``: the duality gap of each student as a solution of the convex problem over all
+        S >= 0, over its objective (see `minimise`); else NaN. A student of enough columns closes it.
     """
 
     singles: Array = field(default_factory=lambda: np.empty(0), repr=False)
     losses: Array = field(default_factory=lambda: np.empty(0))
+    gaps: Array = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the students converged and yet miss the solution over all S >= 0: too few columns for its rank."""
+        return self.converged and bool(np.any(self.gaps > NARROW))
 
     def errors(self, S: ArrayLike) -> DescentErrors:
         """Return the errors against the teacher S.
@@ -102,7 +114,9 @@ def descend(
     optimiser : {"momentum", "adam"}
         Both take the whole batch. Steps that raise the objective by a twentieth are taken back and halved.
     decay : float, default 0
-        Weight decay as a multiple of d Tr S beside the sum of losses; (mu/2) ||W||^2 with mu = 2 decay sqrt(d/r).
+        Weight decay as a multiple of d Tr S beside the sum of losses; (mu/2) ||W||^2 with mu = 2 decay sqrt(d/r). What it
+        leads to is predicted by `trained` and computed by `minimise`, if r exceeds the rank of that solution; a student
+        that is too narrow is warned about.
     init_scale : float, default 1
         1 is the scale of the prior.
     tolerance : float, default 1e-6
@@ -127,9 +141,28 @@ def descend(
         X, W, gradient, decay, tolerance, integer(max_steps, "max_steps"), optimiser
     )
     singles = found @ found.transpose(0, 2, 1) / np.sqrt(rank * d)
+    gaps = np.full(inits, np.nan)
+    if decay > 0 and loss == "logits":
+        problem = Problem(X, y, channel, decay)
+        for i, S in enumerate(singles):
+            e = problem.residual(S)
+            gaps[i] = problem.gap(S, e, problem.slope(e))
     result = Descent(
-        singles.mean(0), status, float(losses.mean()) / n, len(trace), trace / n, singles=singles, losses=losses / n
+        singles.mean(0),
+        status,
+        float(losses.mean()) / n,
+        len(trace),
+        trace / n,
+        singles=singles,
+        losses=losses / n,
+        gaps=gaps,
     )
+    if result.narrow:
+        warnings.warn(
+            f"a student of {rank} columns is too narrow for the solution with this decay: a wider one fits better (duality"
+            f" gap {gaps.max():.2g} of the objective)",
+            stacklevel=2,
+        )
     return result.or_raise("gradient descent") if throw else result
 
 

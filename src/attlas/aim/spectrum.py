@@ -88,8 +88,13 @@ def mmse(delta: ArrayLike, rho: ArrayLike) -> Array:
 
 def spectrum(delta: ArrayLike, rho: ArrayLike) -> Spectrum:
     """Return quadrature nodes over the spectrum of R, along a last axis."""
-    delta, rho = (a[..., None, None] for a in _checked(delta, rho))
-    low, high = _panels(delta[..., 0, 0], rho[..., 0, 0])
+    delta, rho = _checked(delta, rho)
+    return quadrature(delta, rho, *panels(delta, rho))
+
+
+def quadrature(delta: Array, rho: Array, low: Array, high: Array) -> Spectrum:
+    """Return nodes over panels of the spectrum, which end at these w = log(f/s), along a last axis of both."""
+    delta, rho = delta[..., None, None], rho[..., None, None]
     mid, half = (low + high)[..., None] / 2, (high - low)[..., None] / 2
     w = mid - half * np.cos(_THETA)
     s, ratio = np.sqrt(rho), np.exp(w)
@@ -100,6 +105,12 @@ def spectrum(delta: ArrayLike, rho: ArrayLike) -> Spectrum:
     flat = (*w.shape[:-2], -1)
     parts = (s * ratio + 2 * delta * u, s * ratio, u, density, density * dx, w)
     return Spectrum(*(part.reshape(flat) for part in parts))
+
+
+def eigenvalue(w: Array, delta: Array, rho: Array) -> Array:
+    """Return x of w = log(f/s), on the support, where it rises with w."""
+    ratio = np.exp(w)
+    return np.asarray(np.sqrt(rho) * ratio + delta / np.sqrt(rho) * (1 / (delta + ratio) - rho * np.expm1(-w)))
 
 
 def edges(delta: float, rho: float) -> Array:
@@ -156,7 +167,7 @@ def density(x: ArrayLike, delta: float, rho: float) -> Array:
     return np.maximum(-stieltjes(x, delta, rho).imag / np.pi, 0)
 
 
-def _panels(delta: Array, rho: Array) -> tuple[Array, Array]:
+def panels(delta: Array, rho: Array) -> tuple[Array, Array]:
     """Return the ends in w of two panels that cover the support: its two bulks, or one bulk cut where a gap is near."""
     w, real = _edge_parameters(delta, rho)
     ordered = np.sort(np.where(real, w.real, np.inf), axis=-1)

@@ -12,10 +12,11 @@ from attlas.cli.options import parse_values
 from attlas.errors import InputError
 
 predict_app = typer.Typer(
-    help="Predict the Bayes-optimal error of learning an attention layer.", no_args_is_help=True, rich_markup_mode=None
+    help="Predict the Bayes-optimal error of learning an attention layer, and what training reaches.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
-KEYS = ("alpha", "rho", "tokens", "mse", "overlap", "error", "threshold", "status")
 Tokens = Annotated[str, typer.Option("--tokens", help="Tokens in a sequence, or a range.")]
 Rho = Annotated[str, typer.Option("--rho", help="Width of the teacher over d, or a range such as 0.1:2:20.")]
 Alpha = Annotated[str, typer.Option("--alpha", help="Samples over d^2, or a range such as 0.01:0.25:64.")]
@@ -80,6 +81,113 @@ def hardmax(
     _predict(aim.Hardmax, tokens, rho, alpha, as_json, as_csv, plot, diagram)
 
 
+@predict_app.command()
+def trained(
+    channel: Annotated[str, typer.Option("--channel", help="softmax or linear.")] = "softmax",
+    tokens: Tokens = "2",
+    rho: Rho = "0.5",
+    alpha: Alpha = "0.1",
+    decay: Annotated[
+        str, typer.Option("--decay", help="Weight decay, or a range such as 0.001:1:20; 0 is its limit.")
+    ] = "0.01",
+    noise: Annotated[float, typer.Option("--noise", help="Variance of the noise on each index (linear).")] = 0.0,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw error and rank against alpha, beside Bayes.")
+    ] = None,
+    diagram: Annotated[
+        Path | None,
+        typer.Option("--diagram", metavar="FILE", help="Draw error and rank over alpha and decay, both ranges."),
+    ] = None,
+) -> None:
+    """What training with weight decay reaches: test and training error, rank, trace, beside the Bayes error.
+
+    The objective is the sum over samples of (1/4) ||indices - those of the teacher||^2, plus decay d Tr S.
+    """
+    from attlas import aim
+
+    if channel not in ("softmax", "linear"):
+        raise InputError(f"--channel must be softmax or linear; the theory is derived for no other; got {channel!r}")
+    if channel == "softmax" and noise:
+        raise InputError("--noise is for --channel linear; softmax outputs have none")
+    grid = _grid(tokens=tokens, rho=rho, alpha=alpha, decay=decay)
+    channels = [aim.Softmax(T) if channel == "softmax" else aim.Linear(T, noise) for T in grid["tokens"]]
+    if diagram is not None:
+        if len(channels) > 1 or len(grid["rho"]) > 1:
+            raise InputError("--diagram is over alpha and decay: give one --tokens and one --rho")
+        _save(aim.trained_diagram(channels[0], grid["alpha"], grid["decay"], grid["rho"][0]), diagram)
+        if plot is None and not as_json and not as_csv:
+            return
+    rows = [row for c in channels for r in grid["rho"] for row in _trained_rows(c, r, grid["alpha"], grid["decay"])]
+    if plot is not None:
+        _draw_trained(rows, plot)
+    _show(rows, as_json, as_csv, plot, ("tokens", "rho", "alpha", "decay", "error", "rank", "bayes"))
+
+
+def _trained_rows(channel: Any, rho: float, alphas: list[float], decays: list[float]) -> list[dict[str, Any]]:
+    from attlas import aim
+
+    data = aim.trained_curve(channel, alphas, decays, rho)
+    bayes = aim.curve(channel, alphas, rho)["mse"].values[0]
+    names = ("error", "training", "rank", "trace", "overlap")
+    return [
+        {"alpha": alpha, "rho": rho, "tokens": channel.tokens, "decay": decay}
+        | {name: float(data[name].values[i, j]) for name in names}
+        | {"bayes": float(bayes[j])}
+        for i, decay in enumerate(decays)
+        for j, alpha in enumerate(alphas)
+    ]
+
+
+def _draw_trained(rows: list[dict[str, Any]], target: Path) -> None:
+    from attlas.claims.figure import COLOURS, THEORY, panels
+
+    figure, (left, right) = panels(2)
+    curves = list(dict.fromkeys((row["tokens"], row["rho"], row["decay"]) for row in rows))
+    for i, curve in enumerate(curves):
+        mine = [row for row in rows if (row["tokens"], row["rho"], row["decay"]) == curve]
+        alphas, colour = [row["alpha"] for row in mine], COLOURS[i % len(COLOURS)]
+        left.plot(alphas, [row["error"] for row in mine], color=colour, label=f"decay {curve[2]:.3g}")
+        right.plot(alphas, [row["rank"] for row in mine], color=colour)
+        if i == 0:
+            left.plot(alphas, [row["bayes"] for row in mine], linestyle="--", **THEORY, label="Bayes")
+    left.set(xlabel="samples over d²", ylabel="error of the query-key matrix", ylim=(0, None))
+    right.set(xlabel="samples over d²", ylabel="rank over d", ylim=(0, 1))
+    left.legend(frameon=False, fontsize=9)
+    _save(figure, target)
+
+
+def _grid(**texts: str) -> dict[str, list[Any]]:
+    """Return the values of every option, numbers or ranges."""
+    grid = {name: parse_values(text, f"--{name}") for name, text in texts.items()}
+    for name, values in grid.items():
+        if any(isinstance(value, str) for value in values):
+            raise InputError(f"--{name}: give a number or a range START:STOP:COUNT; got {values[0]!r}")
+    return grid
+
+
+def _show(rows: list[dict[str, Any]], as_json: bool, as_csv: bool, plot: Path | None, short: tuple[str, ...]) -> None:
+    """Print the rows: as JSON, as CSV, one in full, or several in short; nothing of several if they were drawn."""
+    if as_json and as_csv:
+        raise InputError("--json and --csv exclude each other")
+    single = len(rows) == 1
+    if as_json:
+        typer.echo(json.dumps(rows[0] if single else rows, indent=2))
+    elif as_csv:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, rows[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        typer.echo(text.getvalue(), nl=False)
+    elif single:
+        for key, value in rows[0].items():
+            typer.echo(f"{key:10s} {'none' if value is None else value}")
+    elif plot is None:
+        for row in rows:
+            typer.echo("  ".join(f"{key}={row[key]:.6g}" for key in short))
+
+
 def _predict(
     channel: Any,
     tokens: str,
@@ -91,14 +199,7 @@ def _predict(
     diagram: Path | None,
 ) -> None:
     """Compute every combination and show it."""
-    if as_json and as_csv:
-        raise InputError("--json and --csv exclude each other")
-    grid = {
-        name: parse_values(text, f"--{name}") for name, text in (("tokens", tokens), ("rho", rho), ("alpha", alpha))
-    }
-    for name, values in grid.items():
-        if any(isinstance(value, str) for value in values):
-            raise InputError(f"--{name}: give a number or a range START:STOP:COUNT; got {values[0]!r}")
+    grid = _grid(tokens=tokens, rho=rho, alpha=alpha)
     if diagram is not None:
         _draw_diagram(channel, grid, diagram)
         if plot is None and not as_json and not as_csv:
@@ -106,21 +207,7 @@ def _predict(
     rows = [row for T in grid["tokens"] for row in _rows(channel(T), grid["rho"], grid["alpha"])]
     if plot is not None:
         _draw(rows, plot)
-    single = len(rows) == 1
-    if as_json:
-        typer.echo(json.dumps(rows[0] if single else rows, indent=2))
-    elif as_csv:
-        text = io.StringIO()
-        writer = csv.DictWriter(text, KEYS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        typer.echo(text.getvalue(), nl=False)
-    elif single:
-        for key, value in rows[0].items():
-            typer.echo(f"{key:10s} {'none' if value is None else value}")
-    elif plot is None:
-        for row in rows:
-            typer.echo("  ".join(f"{key}={row[key]:.6g}" for key in ("tokens", "rho", "alpha", "mse", "error")))
+    _show(rows, as_json, as_csv, plot, ("tokens", "rho", "alpha", "mse", "error"))
 
 
 def _rows(channel: Any, rhos: list[float], alphas: list[float]) -> list[dict[str, Any]]:

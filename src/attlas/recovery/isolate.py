@@ -255,7 +255,8 @@ def _share(view: _View, u: Array, before: Array, jump: Array) -> tuple[Array, fl
     """Return u as asked and the logit of the live head there; None where it is saturated."""
     u, D = view(u)
     value = u @ jump
-    share = float((D - u @ before) @ value / (value @ value))
+    size = float(value @ value)
+    share = float((D - u @ before) @ value) / size if size > 0 else np.nan
     least = max(1e-5, min(100 * view.noise, 0.01))
     if not least < share < 1 - least:
         return None
