@@ -52,14 +52,14 @@ LAYERS = (
     Task("parallel values", 2),
     Task("one-entry Theta", 3, scale=10.0),
     Task("generic", 3, scale=2.0, n=60, budget=4.0),
-    Task("generic", 3, d=16, budget=20.0),
+    Task("generic", 3, d=16, budget=12.0),
 )
 PARITIES = (
-    Task("parity", 3, 8, 2, n=1500, budget=10.0),
-    Task("parity", 5, 10, 2, n=1500, budget=10.0),
-    Task("parity", 5, 12, 2, n=2000, budget=10.0),
-    Task("control", 5, 12, 2, n=2000, budget=10.0),
-    Task("parity, full values", 3, 8, 2, n=1500, budget=10.0),
+    Task("parity", 3, 8, 2, n=1500, budget=6.0),
+    Task("parity", 5, 10, 2, n=1500, budget=6.0),
+    Task("parity", 5, 12, 2, n=2000, budget=6.0),
+    Task("control", 5, 12, 2, n=2000, budget=6.0),
+    Task("parity, full values", 3, 8, 2, n=1500, budget=6.0),
 )
 WAYS = ((2, 4, 1), (3, 4, 1), (4, 4, 1), (4, 8, 1), (8, 8, 1), (2, 4, 4), (4, 4, 4), (5, 4, 4), (4, 8, 4), (8, 8, 4))
 

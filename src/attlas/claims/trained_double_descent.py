@@ -1,0 +1,146 @@
+"""trained.double-descent: with noise and hardly any decay the error peaks where data are just fitted; decay helps."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
+
+from attlas import aim
+from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.figure import COLOURS, THEORY, panels
+from attlas.claims.trained_tasks import TOLERANCE, least_trace, size_of
+from attlas.numerics import mean_interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEVEL = 0.99
+NEAR = 1.1  # times Bayes: what the best decay must reach at the largest alpha
+
+
+class Point(Settings):
+    """Samples and size; one token, noise, width; a small decay, beside the best one that the theory names."""
+
+    alpha: PositiveFloat
+    d: PositiveInt = 40
+    noise: PositiveFloat = 0.25
+    rho: PositiveFloat = 0.5
+    decay: NonNegativeFloat = 1e-4
+
+
+def measure(point: Point, seed: int) -> Result:
+    """Solve with the small decay and with the best one; return both errors and what the theory says of them."""
+    channel = aim.Linear(1, point.noise)
+    task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
+    size = size_of(task, point.rho)
+    best = aim.best_decay(channel, point.alpha, point.rho)
+    small = least_trace(task.X, task.y, channel, point.decay)
+    chosen = aim.minimise(task.X, task.y, channel, best.decay, tolerance=TOLERANCE, throw=False)
+    return {
+        "small": small.error(task.S) / size,
+        "best": chosen.error(task.S) / size,
+        "theory_small": aim.trained(channel, point.alpha, point.rho, point.decay).value,
+        "theory_best": best.error,
+        "limit": aim.trained(channel, point.alpha, point.rho, 0.0).value,
+        "bayes": best.bayes,
+    }
+
+
+def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
+    """Simulated errors rise up to the threshold and fall after it; at the best decay they only fall (99 %)."""
+    first = measurements[0].point
+    edge, peak = aim.interpolation_threshold(aim.Linear(1, first.noise), first.rho)
+    alphas = sorted({m.point.alpha for m in measurements})
+    middle = min(alphas, key=lambda alpha: abs(alpha - edge))
+    at = {alpha: [m.result for m in measurements if m.point.alpha == alpha] for alpha in alphas}
+    if middle in (alphas[0], alphas[-1]) or min(len(rows) for rows in at.values()) < 3:
+        return Verdict(Outcome.INCONCLUSIVE, "needs samples on both sides of the threshold, and three seeds", 0.0, "")
+    if not all(np.isfinite(list(m.result.values())).all() for m in measurements):
+        return Verdict(Outcome.REFUTED, "a result is not a number", -np.inf, "standard errors")
+    before = min(
+        (alpha for alpha in alphas if alpha < middle), key=lambda alpha: np.mean([r["small"] for r in at[alpha]])
+    )
+    tests = {
+        "rise to the peak": (middle, before, "small"),
+        "fall from the peak": (middle, alphas[-1], "small"),
+        "fall at the best decay, before": (before, middle, "best"),
+        "fall at the best decay, after": (middle, alphas[-1], "best"),
+    }
+    level = 1 - (1 - LEVEL) / len(tests)
+    numbers = {"threshold of interpolation, alpha": edge, "peak of the limit": peak}
+    margins, sides = [], []
+    for name, (high_at, low_at, key) in tests.items():
+        upper, lower = ([r[key] for r in at[alpha]] for alpha in (high_at, low_at))
+        difference = float(np.mean(upper) - np.mean(lower))
+        error = float(np.hypot(*(np.std(x, ddof=1) / np.sqrt(len(x)) for x in (upper, lower))))
+        # the wider of the two intervals of means stands for that of their difference
+        width = max((mean_interval(x, level)[2] - np.mean(x)) for x in (upper, lower)) * np.sqrt(2)
+        numbers |= {name: difference, f"{name} ±": float(width)}
+        margins.append((difference - width) / max(error, 1e-300))
+        sides.append(1 if difference > width else -1 if difference < -width else 0)
+    near = at[alphas[-1]][0]["theory_best"] / at[alphas[-1]][0]["bayes"]
+    numbers["theory: best decay over Bayes, at the largest alpha"] = near
+    sides.append(1 if near < NEAR else -1)
+    for alpha in alphas:
+        numbers[f"alpha={alpha:g} simulation over theory, small decay"] = float(
+            np.mean([r["small"] / r["theory_small"] for r in at[alpha]])
+        )
+    reason = (
+        f"with decay {first.decay:g} the error is {np.mean([r['small'] for r in at[before]]):.2f} at alpha = {before:g},"
+        f" {np.mean([r['small'] for r in at[middle]]):.2f} at {middle:g} and"
+        f" {np.mean([r['small'] for r in at[alphas[-1]]]):.2f} at {alphas[-1]:g}; with the best decay"
+        f" {np.mean([r['best'] for r in at[middle]]):.2f} at {middle:g} (theory: peak {peak:.2f} at {edge:.4f};"
+        f" best decay {near:.2f} times Bayes at {alphas[-1]:g})"
+    )
+    return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
+
+
+def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
+    """Draw the errors of the limit, of the small and of the best decay, and Bayes."""
+    figure, (axis,) = panels(1, width=6)
+    first = measurements[0].point
+    channel = aim.Linear(1, first.noise)
+    alphas = np.linspace(min(m.point.alpha for m in measurements), max(m.point.alpha for m in measurements), 60)
+    curves = aim.trained_curve(channel, alphas, [0.0, first.decay], first.rho)["error"].values
+    axis.plot(alphas, curves[0], linestyle=":", **THEORY, label="decay to 0, theory")
+    axis.plot(alphas, curves[1], color=COLOURS[1], label=f"decay {first.decay:g}")
+    axis.plot(
+        alphas, [aim.best_decay(channel, a, first.rho).error for a in alphas], color=COLOURS[0], label="best decay"
+    )
+    axis.plot(alphas, aim.curve(channel, alphas, first.rho)["mse"].values[0], "--", **THEORY, label="Bayes")
+    for i, key in ((1, "small"), (0, "best")):
+        axis.plot(
+            [m.point.alpha for m in measurements],
+            [m.result[key] for m in measurements],
+            "o",
+            color=COLOURS[i],
+            alpha=0.5,
+        )
+    axis.set(xlabel="samples over d²", ylabel="error of the query-key matrix", ylim=(0, None))
+    axis.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def cost(point: Point) -> Cost:
+    """Expect some thousand steps at small decays."""
+    return Cost(1 + 1e-6 * point.alpha * point.d**4, int(60_000_000 + 100 * point.alpha * point.d**3))
+
+
+CLAIM = Claim(
+    id="trained.double-descent",
+    version=1,
+    statement="With noise and no decay the error peaks, finitely, at the interpolation threshold; decay removes the peak.",
+    source="boncoraglio2025inductive; derived again",
+    settings=Point,
+    tiers={
+        "quick": Sweep([Point(alpha=a, d=32) for a in (0.2, 0.3236, 0.5, 1.0)], seeds=8),
+        "full": Sweep(
+            [Point(alpha=a, d=d) for d in (40, 80) for a in (0.1, 0.2, 0.265, 0.3236, 0.4, 0.5, 1.0)], seeds=10
+        ),
+    },
+    measure=measure,
+    judge=judge,
+    draw=draw,
+    cost=cost,
+)

@@ -1,0 +1,125 @@
+"""trained.weight-decay: descent with weight decay solves a convex problem, and the theory predicts what it finds."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import PositiveFloat, PositiveInt
+
+from attlas import aim
+from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.finite_size import finite_size_verdict
+from attlas.claims.trained_tasks import TOLERANCE, size_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+QUANTITIES = ("error", "training", "rank", "trace")
+SAME = 0.02  # of ||S||: how far descent may end from the convex solution
+
+
+class Point(Settings):
+    """Samples, decay, width of the teacher and size; two tokens, softmax."""
+
+    alpha: PositiveFloat = 0.1
+    decay: PositiveFloat = 0.1
+    rho: PositiveFloat = 0.5
+    d: PositiveInt
+
+
+def measure(point: Point, seed: int) -> Result:
+    """Solve the convex problem and descend, from a start at the scale of the prior, on the same data."""
+    channel = aim.Softmax(2)
+    task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
+    found = aim.minimise(task.X, task.y, channel, point.decay, tolerance=TOLERANCE, throw=False)
+    descended = aim.descend(
+        task.X, task.y, channel, point.d, decay=point.decay, seed=seed, tolerance=1e-7, max_steps=8000, throw=False
+    )
+    theory = aim.trained(channel, point.alpha, point.rho, point.decay)
+    size = size_of(task, point.rho)
+    predicted = {f"theory_{name}": getattr(theory, name) for name in QUANTITIES[1:]} | {"theory_error": theory.value}
+    return predicted | {
+        "error": found.error(task.S) / size,
+        "training": found.training / size,
+        "rank": found.rank,
+        "trace": found.trace,
+        "gap": found.residual,
+        "descended_error": descended.errors(task.S).single / size,
+        "apart": float(np.linalg.norm(descended.value - found.value) / np.linalg.norm(found.value)),
+        "descended_gap": float(descended.gaps.max()),
+    }
+
+
+def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
+    """Descent ends within 2 % of the convex solution; its error and trace over the theory's extrapolate to 1."""
+    apart = max(m.result["apart"] for m in measurements)
+    if not max(m.result["gap"] for m in measurements) < 1e-3:
+        return Verdict(Outcome.INCONCLUSIVE, "the convex problem was not solved somewhere", 0.0, "")
+    rows = [
+        (
+            f"{name} at alpha={m.point.alpha:g} decay={m.point.decay:g}",
+            m.point.d,
+            m.result[name] / m.result[f"theory_{name}"],
+        )
+        for name in ("error", "trace")
+        for m in measurements
+    ]
+    verdict = finite_size_verdict(rows, "quantity", "simulation over theory")
+    largest = max(m.point.d for m in measurements)
+    numbers = dict(verdict.numbers) | {"largest distance of descent from the convex solution": apart}
+    for name in QUANTITIES:
+        ratios = [m.result[name] / m.result[f"theory_{name}"] for m in measurements if m.point.d == largest]
+        numbers[f"{name} over theory at d = {largest}, mean"] = float(np.mean(ratios))
+    reason = f"descent ends within {apart:.1e} of the convex solution; {verdict.reason}"
+    outcome = verdict.outcome if apart < SAME else Outcome.REFUTED
+    return Verdict(outcome, reason, verdict.margin if apart < SAME else SAME - apart, verdict.unit, numbers)
+
+
+def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
+    """Draw simulation over theory against 1/d, and descent against the convex solution."""
+    figure, (left, right) = panels(2)
+    for i, name in enumerate(QUANTITIES):
+        left.plot(
+            [1 / m.point.d + 2e-4 * (i - 1.5) for m in measurements],
+            [m.result[name] / m.result[f"theory_{name}"] for m in measurements],
+            MARKERS[i],
+            color=COLOURS[i],
+            alpha=0.5,
+            markersize=4,
+            label=name,
+        )
+    left.axhline(1, **THEORY)
+    left.set(xlabel="1/d", ylabel="simulation / theory", xlim=(0, None))
+    left.legend(frameon=False, fontsize=9)
+    errors = [m.result["error"] for m in measurements]
+    right.plot(errors, [m.result["descended_error"] for m in measurements], "o", color=COLOURS[0], alpha=0.6)
+    right.axline((0, 0), slope=1, **THEORY)
+    right.set(xlabel="error of the convex solution", ylabel="error of descent", xlim=(0, None), ylim=(0, None))
+    return figure
+
+
+def cost(point: Point) -> Cost:
+    """Expect a thousand steps of either kind."""
+    n = point.alpha * point.d**2
+    return Cost(0.3 + 1e-7 * n * point.d**2 / 10 * (0.1 / point.decay) ** 0.5, int(60_000_000 + 100 * n * point.d))
+
+
+CLAIM = Claim(
+    id="trained.weight-decay",
+    version=1,
+    statement="Descent with weight decay solves a trace-regularised convex problem; theory predicts errors, rank and trace.",
+    source="boncoraglio2025inductive",
+    settings=Point,
+    tiers={
+        "quick": Sweep([Point(decay=lam, d=d) for lam in (0.1, 0.3) for d in (24, 36, 54)], seeds=12),
+        "full": Sweep(
+            [Point(alpha=a, decay=lam, d=d) for a in (0.1, 0.15) for lam in (0.01, 0.1, 0.3) for d in (60, 120, 200)],
+            seeds=8,
+        ),
+    },
+    measure=measure,
+    judge=judge,
+    draw=draw,
+    cost=cost,
+)
