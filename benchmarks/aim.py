@@ -22,6 +22,10 @@ def main():
     diagram = best(lambda: aim.curve(channel, np.linspace(0.003, 0.3, 100), np.linspace(0.02, 2, 100)), 1)
     print(f"phase diagram of 100 x 100 points: {diagram / product:.1f} G (aim: 100)")
 
+    alphas, decays = np.linspace(0.01, 0.25, 64), np.geomspace(1e-3, 1, 64)
+    diagram = best(lambda: aim.trained_curve(channel, alphas, decays), 1)
+    print(f"trained, 64 x 64 points of alpha and decay: {diagram / product:.1f} G (aim: 100)")
+
     d, rho = 200, 0.5
     task = aim.sample(channel, d, 0.3, rho, 0)
     steps = 10

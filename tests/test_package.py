@@ -69,7 +69,9 @@ def test_cited_keys_exist():
     assert cited <= known
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/aim.md", "docs/features.md", "docs/recovery.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/aim.md", "docs/trained.md", "docs/features.md", "docs/recovery.md"]
+)
 def test_python_of_the_pages_runs(tmp_path, page):
     code = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert code
