@@ -81,3 +81,18 @@ def test_different_layers_differ():
 def test_bad_parameters_are_named(Theta, W, message):
     with pytest.raises(InputError, match=message):
         Layer(Theta, W)
+
+
+def test_what_was_found_compares_like_a_layer_and_other_things_do_not():
+    Theta, W = recovery.planted_layer(1, 3, 0)
+    layer = recovery.Layer(Theta, W)
+    found = recovery.learn_from_queries(lambda X: layer(X[None])[0, -1], 3)
+    assert recovery.same_function(found, layer)
+    assert recovery.parameter_error(found, layer) < 1e-12
+    assert found.canonical().heads == 1
+    with pytest.raises(InputError, match="give a Layer"):
+        recovery.same_function((Theta, W), layer)
+    with pytest.raises(InputError, match="k must be"):
+        layer.canonical(k=0)
+    with pytest.raises(InputError, match="k must be"):
+        recovery.same_function(layer, layer, k=-1)

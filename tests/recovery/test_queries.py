@@ -1,5 +1,7 @@
 """Recovery from chosen queries."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -154,7 +156,7 @@ def failing(X):
     [
         (lambda X: np.zeros((2, 2)), {}, "shape"),
         (lambda X: np.ones(len(X)), {}, "as before"),
-        (lambda X: "text", {}, "must return numbers"),
+        (lambda X: "text", {}, "must return real numbers"),
         (lambda X: np.nan, {}, "not finite"),
         (lambda X: 0.0, {}, "W = 0"),
         (failing, {}, "raised RuntimeError at query 1: no connection"),
@@ -239,3 +241,60 @@ def test_copies_alone(heads, d_out, goal):
     assert 0 < parameter_error(found.layer, Layer(Theta, W)) < goal
     with pytest.raises(InputError, match="copies needs the number of heads, from 2 to 6"):
         learn_from_queries(oracle_of(Theta, W), 4, heads=None, method="copies")
+
+
+def test_noise_that_nobody_told_is_measured_and_ends_in_a_certificate():
+    Theta, W = planted_layer(2, 3, 4, d_out=1)
+    exact, rng = Layer(Theta, W), stream(0, "noise")
+    found = learn_from_queries(lambda X: exact(X[None])[0, -1] * (1 + 1e-5 * rng.standard_normal()), 3, heads=None)
+    assert found.layer.heads == 2
+    assert found.met
+    assert parameter_error(found, exact) < 2e-4
+
+
+def test_a_budget_ends_the_search_of_what_is_no_layer():
+    A = stream(0, "teacher").standard_normal((4, 4))
+    began = time.perf_counter()
+    found = learn_from_queries(lambda X: np.tanh(X[-1] @ A), 4, heads=None, budget=1.0)
+    assert not found.met
+    assert time.perf_counter() - began < 60  # minutes, without it
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.1])
+def test_flat_heads_are_saturated_by_longer_tokens(scale):
+    Theta, W = planted_layer(3, 5, 0, scale)
+    found = learn_from_queries(oracle_of(Theta, W), 5, heads=None, method="isolate")
+    assert parameter_error(found, Layer(Theta, W)) < 1e-9
+
+
+def test_tokens_are_as_large_as_they_may_be():
+    Theta, W = planted(2, 4, d_out=2)
+    exact, seen = oracle_of(Theta, W), []
+
+    def oracle(X):
+        seen.append(np.abs(X).max())
+        return exact(X)
+
+    for options, largest in (({"heads": None}, 2e8), ({"heads": 2, "method": "copies"}, 4), ({"heads": 2}, 4)):
+        seen.clear()
+        learn_from_queries(oracle, 4, largest=largest, **options)
+        assert max(seen) <= largest
+    with pytest.raises(InputError, match="a step of 100 asks for entries of 101"):
+        learn_from_queries(oracle, 4, largest=4, step=100)
+
+
+def test_queries_of_certificates_are_counted_apart():
+    Theta, W = planted(3, 5, d_out=1)
+    exact, asked = oracle_of(Theta, W, 1e-6), []
+
+    def oracle(X):
+        asked.append(1)
+        return exact(X)
+
+    found = learn_from_queries(oracle, 5, heads=None, noise=1e-6)
+    assert found.queries == len(asked) - 24  # two certificates: before and after the polish
+
+
+def test_complex_answers_are_refused():
+    with pytest.raises(InputError, match="must return real numbers"):
+        learn_from_queries(lambda X: X[-1] * 1j, 3)

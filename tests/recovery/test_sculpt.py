@@ -71,7 +71,7 @@ def test_the_half_spaces_hold_at_the_proxy():
     rng = np.random.default_rng(0)
     body = Body(
         rng.normal(size=(8, 2, 2)), rng.normal(size=8), np.ones(8), rng.normal(size=(4, 2, 2)), rng.normal(size=4) - 0.5,
-        DATA.take(slice(0, 1)), np.zeros(1),
+        DATA.take(slice(0, 1)), np.ones((1, 2)) / 2, np.zeros(1),
     )  # fmt: skip
     G, S = body.slabs.reshape(8, 4), body.sides.reshape(4, 4)
     peer = minimize(

@@ -20,6 +20,6 @@ def least_trace(X: Array, y: Array, channel: aim.Channel, decay: float) -> aim.M
     start = None
     steps = [step for step in (0.1, 0.01, 1e-3, 1e-4, 1e-5) if step > decay]
     for step in (*steps, decay):
-        found = aim.minimise(X, y, channel, step, start=start, tolerance=TOLERANCE, max_steps=20_000, throw=False)
+        found = aim.minimise(X, y, channel, step, start=start, tolerance=1e-4, max_steps=4000, throw=False)
         start = found.value
     return found

@@ -40,6 +40,8 @@ def recover(
         raise InputError(f"--out {out}: parameters are written as .npz")
     if out is not None and not out.resolve().parent.is_dir():
         raise InputError(f"--out {out}: there is no folder {out.parent}")
+    if out is not None and out.is_dir():
+        raise InputError(f"--out {out} is a folder; name a file")
     found = recovery.learn(
         X,
         Y,
@@ -96,4 +98,6 @@ def _arrays(path: Path) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path} is not a .npz file of plain arrays ({error})") from error
+        raise InputError(
+            f"{path} is not a .npz file of plain arrays, such as numpy.savez(path, X=X, Y=Y) writes"
+        ) from error

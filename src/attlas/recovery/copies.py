@@ -99,7 +99,7 @@ def learn_from_copies(ask: Counted, d: int, heads: int, seed: int) -> Layer | No
     if np.isnan(measured).any():
         return None
     Theta = tokens.T @ measured @ directions
-    X = rng.standard_normal((2 * heads * d, 4, d))
+    X = np.clip(rng.standard_normal((2 * heads * d, 4, d)), -4, 4)
     answers = Examples.of(X, np.array([ask(x) for x in X]))
     return Layer(Theta, eliminate(answers, Theta).W.reshape(heads, d, -1))
 

@@ -101,3 +101,15 @@ class Examples:
     def residual(self, Theta: Array, W: Array) -> float:
         """Return the relative error |F(X) - Y|/|Y|."""
         return float(np.linalg.norm(self.output(Theta, W) - self.Y) / np.linalg.norm(self.Y))
+
+    def second_order(self) -> Array:
+        """Return what the outputs depend on to second order in Theta: the mean token, and x_r times the tokens' covariance.
+
+        Of shape (rows, d + d^2 (d + 1)/2).
+        """
+        mean = self.X.mean(1)
+        n, q, d = self.queries.shape
+        upper = np.triu_indices(d)
+        C = (self.X.transpose(0, 2, 1) @ self.X) / self.X.shape[1] - mean[:, :, None] * mean[:, None, :]
+        second = self.queries[:, :, :, None] * C[:, upper[0], upper[1]][:, None, None, :]
+        return np.concatenate([np.repeat(mean, q, axis=0), second.reshape(n * q, -1)], axis=1)

@@ -32,6 +32,7 @@ from attlas.recovery.oracle import Counted
 Array = NDArray[np.float64]
 
 LONG = 1e8  # of u, while steps are searched
+LONGER = 1e11  # for heads so flat that they are not saturated at 1e8
 _NARROW = 3e-5  # radians: an interval in which a head is neither off nor on holds that one step
 _SATURATED = 36.0  # a logit beyond this leaves the other side at 2e-16
 _CLEAR = 2e-3  # sine of the angle to the nearest step, of directions that count as saturated
@@ -45,8 +46,12 @@ class _Lost(AttlasError):
     """This plane or these final tokens do not separate the heads; others may."""
 
 
-def isolate(ask: Counted, d: int, seed: int, noise: float = 0.0, attempts: int = 8) -> Iterator[Layer]:
-    """Yield what each attempt that separated the heads found. Heads of equal Theta come out as one, silent ones not.
+def isolate(
+    ask: Counted, d: int, seed: int, noise: float = 0.0, lengths: tuple[float, ...] = (LONG, LONGER), attempts: int = 5
+) -> Iterator[tuple[Layer, float]]:
+    """Yield what each attempt that separated the heads found, and the noise it assumed.
+
+    Heads of equal Theta come out as one, silent ones not.
 
     Without noise the first is right; noise can mislead an attempt, which fresh queries tell.
 
@@ -58,34 +63,38 @@ def isolate(ask: Counted, d: int, seed: int, noise: float = 0.0, attempts: int =
     seed : int
     noise : float
         Of the answers, relative, if it is known; more, if it is measured, counts.
+    lengths : tuple of float
+        Of u, tried in turn.
     attempts : int
-        Planes and final tokens to try: one may be close to the steps of two heads at once.
+        Planes and final tokens to try at each: one may be close to the steps of two heads at once.
     """
     total = np.array([ask(row[None]) for row in np.eye(d)])
-    noise = max(noise, _measured_noise(ask, total, stream(seed, "isolate", "noise")))
-    for attempt in range(attempts if noise <= NOISE else 0):
-        rng = stream(seed, "isolate", str(attempt))
-        try:
-            yield _attempt(ask, d, total, noise, rng)
-        except _Lost:
-            continue
+    for long in lengths:
+        rng = stream(seed, "isolate", f"{long:g}")
+        level = max(noise, _measured_noise(ask, total, long, rng))
+        for _ in range(attempts if level <= NOISE else 0):
+            try:
+                yield _attempt(ask, d, total, level, long, rng), level
+            except _Lost:
+                continue
 
 
-def _measured_noise(ask: Counted, total: Array, rng: np.random.Generator) -> float:
-    """Return by how much D(2u) differs from 2 D(u), relative: nothing but noise, where all heads are saturated."""
+def _measured_noise(ask: Counted, total: Array, long: float, rng: np.random.Generator) -> float:
+    """Return by how much D(u) differs from 2 D(u/2), relative: nothing but noise, where all heads are saturated."""
     b, *directions = rng.standard_normal((4, len(total)))
-    view = _View(ask, b, total, 0.0)
-    pairs = [(view(LONG * u)[1], view(2 * LONG * u)[1]) for u in directions]
+    view = _View(ask, b / np.linalg.norm(b), total, 0.0, long)
+    lengths = [long / np.linalg.norm(u) for u in directions]
+    pairs = [(view(size * u / 2)[1], view(size * u)[1]) for size, u in zip(lengths, directions, strict=True)]
     missed = [float(np.linalg.norm(twice - 2 * once)) for once, twice in pairs]
     answers = [float(np.linalg.norm(twice + view.offset)) for _, twice in pairs]  # D is zero where all heads are off
     return max(difference / max(answer, 1e-300) for difference, answer in zip(missed, answers, strict=True))
 
 
-def _attempt(ask: Counted, d: int, total: Array, noise: float, rng: np.random.Generator) -> Layer:
+def _attempt(ask: Counted, d: int, total: Array, noise: float, long: float, rng: np.random.Generator) -> Layer:
     b = rng.standard_normal(d)
     b /= np.linalg.norm(b)
     basis = np.linalg.qr(rng.standard_normal((d, d)))[0].T  # rows; the first two span the plane
-    view = _View(ask, b, total, noise)
+    view = _View(ask, b, total, noise, long)
     plane = _Plane(view, basis)
     steps = _steps(plane)
     if not steps:
@@ -110,9 +119,9 @@ def _attempt(ask: Counted, d: int, total: Array, noise: float, rng: np.random.Ge
 class _View:
     """What is seen with the final token b: D(u) for two tokens [b + u; b], and for three; with what relative noise."""
 
-    def __init__(self, ask: Counted, b: Array, total: Array, noise: float) -> None:
+    def __init__(self, ask: Counted, b: Array, total: Array, noise: float, long: float) -> None:
         self.ask, self.b, self.offset = ask, b, b @ total
-        self.total, self.noise = total, noise
+        self.total, self.noise, self.long = total, noise, long
 
     def __call__(self, u: Array, copies: int = 1) -> tuple[Array, Array]:
         """Return the u that arithmetic made of it, and D(u)."""
@@ -133,8 +142,9 @@ class _Plane:
 
     def ask(self, angle: float) -> tuple[Array, Array]:
         """Return where in the plane u was, and D(u), both over the length of u."""
-        u, D = self.view(LONG * _turn(self.basis, angle))
-        return self.basis[:2] @ u / LONG, D / LONG
+        long = self.view.long
+        u, D = self.view(long * _turn(self.basis, angle))
+        return self.basis[:2] @ u / long, D / long
 
     def map(self, angles: tuple[float, float]) -> tuple[Array, float]:
         """Return the linear map (2, d_out) of the cell of two angles, and how far it may be off."""
@@ -207,7 +217,7 @@ def _cells(plane: _Plane, steps: list[tuple[float, Array]]) -> Array:
         M[:2] = plane.map((middle - 0.4 * width, middle + 0.4 * width))[0] if noisy else steps[cell][1]
         for j in range(2, len(basis)):
             lean = (0.1 if noisy else 0.01) * width
-            u, D = view(LONG * (_turn(basis, middle) + lean * basis[j]))
+            u, D = view(view.long * (_turn(basis, middle) + lean * basis[j]))
             place = basis @ u
             M[j] = (D - place[:2] @ M[:2]) / place[j]
         maps[cell] = basis.T @ M
@@ -221,7 +231,7 @@ def _seen(view: _View, basis: Array, angle: float, before: Array, jump: Array) -
     `before` is the map of all others, with the jump J on the far side: D = u before + s u J, s between 0 and 1.
     """
     along, across = _turn(basis, angle), _turn(basis, angle + np.pi / 2)
-    for length in (1e5, 1e4, 1e3):
+    for length in (1e-3 * view.long, 1e-4 * view.long, 1e-5 * view.long):
         start = _share(view, length * along, before, jump)
         if start is not None:
             break
@@ -335,7 +345,7 @@ def _matrices(view: _View, g: Array, V: Array, rng: np.random.Generator) -> Arra
             eps = min(0.3, 2 / (length * float(np.linalg.norm(g[h]))))
             for _ in range(12):
                 try:
-                    close = _View(view.ask, b + eps * token, view.total, view.noise)
+                    close = _View(view.ask, b + eps * token, view.total, view.noise, view.long)
                     rows.append((_at(close, g, V, h, length * along, moves) - seen) / eps)
                     break
                 except _Lost:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import array, real
+from attlas.inputs import array, integer, real
 from attlas.layers import multi_head_attention, softmax
 from attlas.numerics import stream
 
@@ -49,7 +49,7 @@ class Layer:
         return multi_head_attention(X, self.Theta, self.W)
 
     def canonical(self, k: int | None = None, tolerance: float = 1e-8) -> "Layer":
-        """Return the simplest layer of the same function: heads of equal attention merged, those without effect dropped.
+        """Return the canonical layer of the same function: heads of equal attention merged, those without effect dropped.
 
         Heads are in the order of their norm |W_i|, the largest first. What is equal and what has no effect is decided on
         outputs for random tokens, to `tolerance` of the whole.
@@ -58,8 +58,10 @@ class Layer:
         ----------
         k : int, optional
             Length of the sequences, if it is always the same. At k = 2 alone, head (T, A) equals head (-T, -A) plus head
-            (0, 2 A); the sign is then chosen so that the largest entry of T is positive.
+            (0, 2 A); the sign is then chosen so that the largest entry of T is positive, and a head (0, B) may be added.
         """
+        if k is not None:
+            integer(k, "k", least=2)
         Theta, W = (self.Theta, self.W) if k != 2 else self._one_sign()
         X = stream(0, "canonical").standard_normal((200, 3 if k is None else k, self.d))
         tolerance = real(tolerance, "tolerance", above=0)
@@ -101,6 +103,10 @@ class Found:
 
     layer: Layer
 
+    def canonical(self) -> Layer:
+        """Return the canonical layer of the same function."""
+        return self.layer.canonical()
+
     @property
     def Theta(self) -> Array:
         """Query-key matrices (m, d, d)."""
@@ -112,20 +118,23 @@ class Found:
         return self.layer.W
 
 
-def same_function(first: Layer, second: Layer, k: int | None = None, tolerance: float = 1e-9) -> bool:
+def same_function(first: Layer | Found, second: Layer | Found, k: int | None = None, tolerance: float = 1e-9) -> bool:
     """Return whether two layers give the same outputs, to a relative difference of `tolerance`, on random sequences.
 
     Parameters
     ----------
-    first, second : Layer
+    first, second : Layer, or what `learn` and `learn_from_queries` return
     k : int, optional
         Length of the sequences; 2, 3 and 5 if not given. Some layers agree at length two alone.
     """
     return difference(first, second, k) <= real(tolerance, "tolerance", least=0)
 
 
-def difference(first: Layer, second: Layer, k: int | None = None) -> float:
+def difference(first: Layer | Found, second: Layer | Found, k: int | None = None) -> float:
     """Return the relative difference of the outputs of two layers on random tokens of standard normal entries."""
+    first, second = _layer(first), _layer(second)
+    if k is not None:
+        integer(k, "k")
     if first.d != second.d or first.W.shape[2] != second.W.shape[2]:
         raise InputError(
             f"the layers have tokens of dimension {first.d} and {second.d},"
@@ -140,9 +149,11 @@ def difference(first: Layer, second: Layer, k: int | None = None) -> float:
     return float(np.sqrt(apart / size)) if size > 0 else 0.0
 
 
-def parameter_error(found: Layer, truth: Layer) -> float:
+def parameter_error(found: Layer | Found, truth: Layer | Found) -> float:
     """Return the larger relative error of Theta and W, heads matched in the best way; infinite if their numbers differ."""
     from scipy.optimize import linear_sum_assignment
+
+    found, truth = _layer(found), _layer(truth)
 
     if found.Theta.shape[1:] != truth.Theta.shape[1:] or found.W.shape[1:] != truth.W.shape[1:]:
         raise InputError(f"the layers have W of shapes {found.W.shape[1:]} and {truth.W.shape[1:]}")
@@ -159,3 +170,10 @@ def parameter_error(found: Layer, truth: Layer) -> float:
     for mine, theirs in ((found.Theta[rows], truth.Theta[columns]), (found.W[rows], truth.W[columns])):
         errors.append(float(np.linalg.norm(mine - theirs)) / max(float(np.linalg.norm(theirs)), np.finfo(float).tiny))
     return max(errors)
+
+
+def _layer(given: Layer | Found) -> Layer:
+    layer = given.layer if isinstance(given, Found) else given
+    if not isinstance(layer, Layer):
+        raise InputError(f"give a Layer, such as Layer(Theta, W); got {type(given).__name__}")
+    return layer

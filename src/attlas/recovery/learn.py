@@ -26,6 +26,8 @@ _HELD_OUT = 0.2
 _FLOOR = 1.25  # held-out over training residual, beyond which a fit has followed its noise
 _LINEAR = 0.95  # of the residual of the best linear function of the mean token, which every layer must beat
 _AGREE = 0.1  # of the held-out residual: two starts that differ by less found the same
+_STRUCTURE = 0.02  # of the residual: noise does not depend on the tokens that much
+_LOOKED_AT = 5000  # sequences, for what needs no more
 _STEP = 0.1  # by how much of itself the held-out residual must fall to pay for another head
 
 
@@ -88,7 +90,7 @@ class Recovered(Found):
     tokens: int
 
     def canonical(self) -> Layer:
-        """Return the simplest layer of the same function, on sequences of the length it was learned from."""
+        """Return the canonical layer of the same function, on sequences of the length it was learned from."""
         return self.layer.canonical(k=2 if self.tokens == 2 else None)
 
 
@@ -147,6 +149,7 @@ def learn(
         raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     seconds = real(budget, "budget", above=0)
     integer(max_starts, "max_starts")
+    integer(max_heads, "max_heads")
     train, held_out = data.split(_HELD_OUT, stream(seed, "held out"))
     kind = "varpro" if method == "auto" else method
 
@@ -172,7 +175,8 @@ def learn(
             break
         more = search(m, min(3, max_starts) if best.certificate.met else max_starts)  # what more could fit is noise
         trace.append((m, more.certificate.held_out))
-        if more.certificate.held_out > (1 - _STEP) * best.certificate.held_out:
+        least = 1 - _STEP if best.certificate.met else 1.0  # what is known not to be noise is worth any fall
+        if more.certificate.held_out > least * best.certificate.held_out:
             break
         best = more
     return replace(best, trace=tuple(trace))
@@ -201,7 +205,7 @@ def _search(
     end = began + budget
     d = train.X.shape[2]
     runs: list[_Run] = []
-    body = _sculpted(train, heads, seed) if method == "sculpt" else None
+    body = _sculpted(train, heads, seed, budget / 2) if method == "sculpt" else None
     for number in range(max_starts):
         rng = stream(seed, "start", str(heads), str(number))
         if method in ("varpro", "sculpt"):
@@ -232,12 +236,12 @@ def _search(
     )
 
 
-def _sculpted(train: Examples, heads: int, seed: int) -> Sculpted | None:
+def _sculpted(train: Examples, heads: int, seed: int, budget: float) -> Sculpted | None:
     """Return a sculpted start, or None where the heads agree too rarely."""
     if train.Y.shape[1] != train.X.shape[1]:
         raise InputError("sculpting needs the outputs of all tokens, Y of shape (n, k, d_out)")
     try:
-        return sculpt(train.X, train.Y, heads, seed=seed)
+        return sculpt(train.X, train.Y, heads, seed=seed, budget=budget)
     except InputError:
         return None
 
@@ -262,6 +266,42 @@ def _linear(train: Examples, held_out: Examples) -> float:
     )[0]
     found = np.repeat(held_out.X.mean(1), held_out.Y.shape[1], axis=0) @ W
     return float(np.linalg.norm(found - held_out.Y.reshape(found.shape)) / np.linalg.norm(held_out.Y))
+
+
+def _explained(train: Examples, fresh: Examples, fit: Fit) -> float:
+    """Return which share of the held-out residual is predicted by the tokens, to second order, from that in training.
+
+    Of noise nothing is; of heads that are missing, or of another function, something.
+    """
+
+    def features(data: Examples) -> Array:
+        return np.concatenate([data.queries.reshape(-1, data.queries.shape[2]), data.second_order()], axis=1)
+
+    def missed(data: Examples) -> Array:
+        return np.asarray((data.Y - data.output(fit.Theta, fit.W)).reshape(-1, data.Y.shape[2]))
+
+    some = train.take(slice(0, _LOOKED_AT))
+    F, rest = features(some), features(fresh)
+    most = max(2 * train.X.shape[2], len(F) // 8)  # columns, lest the regression follow the noise
+    if F.shape[1] > most:
+        columns = stream(0, "columns").permutation(F.shape[1])[:most]
+        F, rest = F[:, columns], rest[:, columns]
+    G = F.T @ F
+    G.flat[:: len(G) + 1] += 1e-6 * float(np.trace(G)) / len(G)
+    left, before = missed(fresh), float(np.sum(missed(fresh) ** 2))
+    after = float(np.sum((left - rest @ np.linalg.solve(G, F.T @ missed(some))) ** 2))
+    return 1 - after / max(before, np.finfo(float).tiny)
+
+
+def _unseen(data: Examples) -> str:
+    """Return what to say if the tokens do not show all of Theta: x_r^T Theta (x_b - x_c) is all that they show."""
+    d = data.X.shape[2]
+    some = data.X[:_LOOKED_AT]
+    rows = np.linalg.matrix_rank(data.queries[:_LOOKED_AT].reshape(-1, d))
+    columns = np.linalg.matrix_rank((some - some[:, :1]).reshape(-1, d))
+    if min(rows, columns) == d:
+        return ""
+    return f"; but these tokens show {rows} x {columns} of the {d} x {d} numbers of Theta: on others the function may differ"
 
 
 def _certify(
@@ -289,6 +329,12 @@ def _certify(
         reason = (
             f"the residual is {held_out:.2f}, and {linear:.2f} for a linear function of the mean token: nothing learned"
         )
+    elif level and (explained := _explained(train, fresh, fit)) > _STRUCTURE:
+        met, noise = False, float("nan")
+        reason = (
+            f"the residual is {held_out:.1e}, and the tokens explain {explained:.0%} of it: it is not noise; more heads or"
+            " more starts may help, or it is no such layer"
+        )
     elif level and agreement < _AGREE * held_out:
         met = True
         reason = (
@@ -306,4 +352,6 @@ def _certify(
         other = "no second start was made" if len(runs) < 2 else f"the two best starts differ by {agreement:.1e}"
         reason = f"the residual stays at {held_out:.1e} and {other}: not the layer, or not found within the budget"
     sound = bool(out >= heads * (k - 1))
+    if met:
+        reason += _unseen(train)
     return Certificate(held_out, fit.residual, noise, agreement, gap, sound, source, len(runs), seconds, met, reason)

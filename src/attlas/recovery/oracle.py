@@ -20,6 +20,7 @@ class Counted:
             raise InputError("oracle must be a function of an array (k, d) that returns the last token's output")
         self._oracle, self._d, self._repeats = oracle, d, repeats
         self.queries = 0
+        self.checks = 0  # of the queries, those that went into certificates
         self.outputs: int | None = None
 
     def __call__(self, X: Array) -> Array:
@@ -33,10 +34,12 @@ class Counted:
         except Exception as error:
             raise InputError(f"the oracle raised {type(error).__name__} at query {self.queries}: {error}") from error
         try:
+            if np.iscomplexobj(answer):
+                raise TypeError
             found = np.atleast_1d(np.asarray(answer, dtype=float))
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"the oracle must return numbers of shape (d_out,); got {type(answer).__name__}"
+                f"the oracle must return real numbers of shape (d_out,); got {type(answer).__name__}"
             ) from error
         if found.ndim != 1 or not len(found) or (self.outputs is not None and len(found) != self.outputs):
             expected = "(d_out,)" if self.outputs is None else f"({self.outputs},), as before"

@@ -9,6 +9,7 @@ References
 bhattamishra2026provably for the problem; the choice of directions and of their size is ours.
 """
 
+import time
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
@@ -21,7 +22,7 @@ from attlas.inputs import integer, real
 from attlas.numerics import stream
 from attlas.recovery.copies import learn_from_copies
 from attlas.recovery.examples import Examples
-from attlas.recovery.isolate import LONG, NOISE, isolate
+from attlas.recovery.isolate import LONG, LONGER, NOISE, isolate
 from attlas.recovery.layer import Found, Layer
 from attlas.recovery.learn import EXACT
 from attlas.recovery.oracle import Counted, Oracle
@@ -33,8 +34,10 @@ Array = NDArray[np.float64]
 _CERTIFICATE = 12  # fresh queries
 _SATURATED = 12.0  # a logit beyond this is measured again with a shorter step
 _LENGTH = 4  # tokens of an ordinary query
+_STARTS = 20  # of a fit to them
 _LARGEST = 4.0  # of their entries
 _MOST_COPIES = 6  # heads, all orders of which are tried
+_MEASURED = 1e-4  # noise that is believed without being told
 _POLISHED = 1e-9  # a certificate below this leaves nothing to polish
 _POLISH = 2.0  # equations per unknown, of the queries to polish with
 
@@ -74,6 +77,7 @@ def learn_from_queries(
     seed: int = 0,
     ratio: float = 4.0,
     max_heads: int = 8,
+    budget: float = 60.0,
 ) -> Probed:
     """Recover a layer from an oracle of its last token's output.
 
@@ -88,18 +92,19 @@ def learn_from_queries(
     rank : int, optional
         Of Theta, for one head: 2 rank d + d queries.
     method : {"auto", "isolate", "ordinary", "copies"}
-        For several heads. "isolate" saturates all heads but one, about H d^2 + 4 H d + 22 H queries with tokens up to 1e8;
-        it finds the number of heads and needs d >= 2; where noise leaves it inexact, ordinary queries polish what it found.
-        "ordinary" fits standard normal tokens, `ratio` equations per unknown, by variable projection; without a number of
-        heads it adds them until fresh queries are met. "auto" isolates if noise is at most 5e-5 and tokens may be that
-        large, and falls back to ordinary queries if its certificate is not met. "copies" is the literature's way, rational
-        interpolation over copies of a token, for two to six heads whose number is given and an oracle without noise;
-        it is there to compare with, as it loses its digits with every head.
+        For several heads. "isolate" saturates all heads but one, about H d^2 + 4 H d + 22 H queries with tokens up to 1e8,
+        or 1e11; it finds the number of heads and needs d >= 2; where noise leaves it inexact, ordinary queries polish what
+        it found. "ordinary" fits standard normal tokens, `ratio` equations per unknown, by variable projection; without a
+        number of heads it adds them until fresh queries are met. "auto" isolates if noise is at most 5e-5 and tokens may be
+        that large, and falls back to ordinary queries if its certificate is not met. "copies" is the literature's way,
+        rational interpolation over copies of a token, for two to six heads whose number is given and an oracle without
+        noise; it is there to compare with, as it loses its digits with every head.
     noise : float, default 0
         Of the oracle, relative to its outputs, if it has any. Logits are then kept where it does not drown them, and the
         certificate is held against it.
     largest : float, optional
-        What entries of tokens may be, at least 4; anything, if not given.
+        What entries of tokens may be, at least 4; anything, if not given. Isolation needs 2e8, and 2e11 for heads with
+        entries of Theta below about 0.01.
     repeats : int, default 1
         Ask every query so often and average, against noise.
     step : float, default 1
@@ -108,6 +113,8 @@ def learn_from_queries(
     seed : int
     ratio : float, default 4
     max_heads : int, default 8
+    budget : float, default 60
+        Seconds for fits of ordinary queries; the best so far is then returned, with its certificate.
 
     Returns
     -------
@@ -129,27 +136,34 @@ def learn_from_queries(
     real(step, "step", above=0)
     real(ratio, "ratio", least=1)
     _check_choices(d, heads, rank, method, noise, largest)
+    integer(max_heads, "max_heads")
+    if largest is not None and 1 + step > largest:
+        raise InputError(
+            f"a step of {step:g} asks for entries of {1 + step:g}; largest = {largest:g} does not allow them"
+        )
+    end = time.perf_counter() + real(budget, "budget", above=0)
     if heads == 1:
         layer = _one_head(ask, d, rank, step, noise, seed)
-        return _certified(ask, layer, 30 * noise, seed, ask.queries)  # a logit can cost ten times the noise
+        return _certified(ask, layer, 30 * noise, seed)  # at large logits a head costs 5 to 50 times the noise
     if method == "copies":
         copied = learn_from_copies(ask, d, integer(heads, "heads"), seed)
         if copied is None:
             raise InputError("the logits of some copies came out complex; method='isolate' or 'ordinary' may do better")
-        return _certified(ask, copied, 0.0, seed, ask.queries)
-    long = d >= 2 and (largest is None or largest >= LONG) and noise <= NOISE
+        return _certified(ask, copied, 0.0, seed)
+    lengths = tuple(length for length in (LONG, LONGER) if largest is None or largest >= 2 * length)
+    long = d >= 2 and lengths and noise <= NOISE
     if method == "isolate" and not long:
-        raise InputError(f"isolating heads needs d >= 2, tokens with entries up to 1e8 and noise of at most {NOISE:g}")
-    isolated = _isolated(ask, d, noise, seed) if long and method != "ordinary" else None
+        raise InputError(f"isolating heads needs d >= 2, tokens with entries up to 2e8 and noise of at most {NOISE:g}")
+    isolated = _isolated(ask, d, noise, lengths, seed) if long and method != "ordinary" else None
     if method == "isolate" or (isolated is not None and isolated.met):
         if isolated is None:
             raise InputError("no attempt separated the heads; method='ordinary' may")
         return isolated
     tried = [] if isolated is None else [isolated]
-    for m in [heads] if heads is not None else range(1, integer(max_heads, "max_heads") + 1):
-        fit = _ordinary(ask, d, m, ratio, noise, seed)
-        tried.append(_certified(ask, Layer(fit.Theta, fit.W), 4 * noise, seed, ask.queries))
-        if tried[-1].met:
+    for m in [heads] if heads is not None else range(1, max_heads + 1):
+        fit = _ordinary(ask, d, m, ratio, noise, seed, end)
+        tried.append(_certified(ask, Layer(fit.Theta, fit.W), 4 * noise, seed))
+        if tried[-1].met or time.perf_counter() > end:
             break
     return min(tried, key=lambda found: found.certificate)
 
@@ -172,15 +186,16 @@ def _check_choices(
         raise InputError(f"queries have entries up to {_LARGEST:g}; largest = {largest:g} does not allow them")
 
 
-def _isolated(ask: Counted, d: int, noise: float, seed: int) -> Probed | None:
+def _isolated(ask: Counted, d: int, noise: float, lengths: tuple[float, ...], seed: int) -> Probed | None:
     """Return the first of three isolated layers that fresh queries bear out, polished, or the best of them."""
     best = None
-    for layer in islice(isolate(ask, d, seed, noise), 3):
-        found = _certified(ask, layer, 30 * noise, seed, ask.queries)
+    for layer, level in islice(isolate(ask, d, seed, noise, lengths), 3):
+        found = _certified(ask, layer, 10 * noise, seed)
         if _POLISHED < found.certificate < 1:
             data = _answered(ask, d, layer.heads, _POLISH, stream(seed, "polish"))
             fit = variable_projection(data, layer.Theta)
-            better = _certified(ask, Layer(fit.Theta, fit.W), 4 * noise, seed, ask.queries)
+            # noise that was measured counts as told, up to where it could hide what is missing
+            better = _certified(ask, Layer(fit.Theta, fit.W), 4 * max(noise, min(level, _MEASURED)), seed)
             found = better if better.certificate < found.certificate else replace(found, queries=better.queries)
         if best is None or found.certificate < best.certificate:
             best = found
@@ -250,20 +265,22 @@ def _answered(ask: Counted, d: int, heads: int, ratio: float, rng: np.random.Gen
     return Examples.of(X, np.array([ask(x) for x in X]))
 
 
-def _ordinary(ask: Counted, d: int, heads: int, ratio: float, noise: float, seed: int, starts: int = 20) -> Fit:
+def _ordinary(ask: Counted, d: int, heads: int, ratio: float, noise: float, seed: int, deadline: float) -> Fit:
     """Fit a layer of this many heads to ordinary queries, from several random starts."""
     data = _answered(ask, d, heads, ratio, stream(seed, "queries", str(heads)))
-    begin = (random_start(heads, d, stream(seed, "start", str(heads), str(number))) for number in range(starts))
-    return best_of(data, begin, done=max(1e-10, 2 * noise))
+    begin = (random_start(heads, d, stream(seed, "start", str(heads), str(number))) for number in range(_STARTS))
+    return best_of(data, begin, done=max(1e-10, 2 * noise), deadline=deadline)
 
 
-def _certified(ask: Counted, layer: Layer, allowed: float, seed: int, used: int) -> Probed:
+def _certified(ask: Counted, layer: Layer, allowed: float, seed: int) -> Probed:
+    used = ask.queries - ask.checks
     rng = stream(seed, "certificate", str(layer.heads))
     X = _ordinary_tokens(rng, _CERTIFICATE, layer.d)
     answers = np.array([ask(x) for x in X])
+    ask.checks = ask.queries - used
     size = float(np.linalg.norm(answers))
     error = float(np.linalg.norm(layer(X)[:, -1] - answers)) / (size if size > 0 else 1.0)
-    goal = max(EXACT, min(allowed, 0.3))  # beyond that a certificate would certify anything
+    goal = max(EXACT, min(allowed, 0.1))  # beyond that a certificate would certify anything
     met = bool(error <= goal)
     reason = f"{_CERTIFICATE} fresh queries are answered to {error:.1e}" + (
         "" if met else f", not {goal:g}: more heads, a noisier oracle, or not found"

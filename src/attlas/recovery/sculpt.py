@@ -9,14 +9,15 @@ References
 chen2024provably, whose geometry this follows; thresholds, the order of phases 3 and 4 and the search are ours.
 """
 
+import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import integer
+from attlas.inputs import array, integer, real
 from attlas.numerics import stream
 from attlas.recovery.examples import Examples
 from attlas.recovery.layer import Layer
@@ -30,6 +31,7 @@ Array = NDArray[np.float64]
 ROUNDS = 5  # of reading patterns and fitting one head to them
 _SMALL = 0.05  # an attention weight below this gives a half-space, not a slab
 _SEARCHED = 600  # examples used in the search
+_MEMORY = 4e9  # bytes for the regression of phase 1
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Body:
     sides, limits : arrays (h, d, d), (h,)
     rows : Examples
         The examples on which the heads seem to agree, one row each.
+    patterns : array (rows, k)
+        The attention that was read off each of them.
     scores : array
         How far each row is from agreement: its residual over the spread of its tokens' values.
     """
@@ -52,6 +56,7 @@ class Body:
     sides: Array
     limits: Array
     rows: Examples
+    patterns: Array
     scores: Array
 
     @property
@@ -89,6 +94,8 @@ class Body:
     def span(self, heads: int) -> tuple[Array, float]:
         """Return the heads - 1 flattest directions (heads - 1, d, d), and the gap to the next: a ratio of eigenvalues."""
         d = self.slabs.shape[1]
+        if integer(heads, "heads") > d * d:
+            raise InputError(f"{heads} heads have more differences than Theta has entries, {d * d}")
         G = self.slabs.reshape(len(self.slabs), -1) * self.weights[:, None]
         values, vectors = np.linalg.eigh(G.T @ G)
         if heads < 2:
@@ -104,7 +111,8 @@ class Body:
         from scipy.optimize import linprog
 
         d = self.slabs.shape[1]
-        g = np.asarray(direction, dtype=float).reshape(d * d)
+        g = array(direction, "direction", ("d", "d"), (d, d)).reshape(d * d)
+        real(slack, "slack", least=0)
         G, S = self.slabs.reshape(-1, d * d), self.sides.reshape(-1, d * d)
         A = np.concatenate([G, -G, S])
         b = np.concatenate([self.levels + slack, slack - self.levels, self.limits + slack])
@@ -149,21 +157,26 @@ class Sculpted:
     sound: bool
 
     def draw(self, truth: Layer | None = None, slabs: int = 300) -> "Figure":
-        """Draw a section of the body: the slabs as lines in the plane of the proxy and the two flattest directions.
+        """Draw a section of the body, in the plane of the proxy and the two flattest directions.
+
+        Slabs are lines; the borders of half-spaces, of which there are as many as there are small attention weights, dashes.
 
         Parameters
         ----------
         truth : Layer, optional
             Its heads are projected to the plane beside those that were found.
         slabs : int
-            At most so many lines, the heaviest.
+            At most so many lines, the heaviest, and as many borders.
         """
         from matplotlib.figure import Figure
 
         body, d = self.body, self.proxy.shape[0]
+        integer(slabs, "slabs")
+        if d < 2:
+            raise InputError("a section needs d of at least 2")
+        if truth is not None and (not isinstance(truth, Layer) or truth.d != d):
+            raise InputError(f"truth must be a Layer on tokens of dimension {d}")
         flat = body.span(3)[0].reshape(2, d * d)
-        G = body.slabs.reshape(len(body.slabs), d * d)
-        level, slopes = body.levels - G @ self.proxy.ravel(), G @ flat.T
         heads = {"found": (self.layer.Theta, "o"), **({} if truth is None else {"true": (truth.Theta, "x")})}
         places = {
             name: ((Theta - self.proxy).reshape(-1, d * d) @ flat.T, mark) for name, (Theta, mark) in heads.items()
@@ -171,12 +184,9 @@ class Sculpted:
         reach = 1.3 * max(float(np.abs(place).max()) for place, _ in places.values()) or 1.0
         figure = Figure(figsize=(5.2, 4.6), layout="constrained")
         axis = figure.add_subplot()
-        for s in np.argsort(-body.weights)[:slabs]:
-            along = slopes[s] / max(float(slopes[s] @ slopes[s]), np.finfo(float).tiny)
-            foot, across = along * level[s], np.array([-along[1], along[0]])
-            across *= 4 * reach / max(float(np.linalg.norm(across)), np.finfo(float).tiny)
-            ends = np.array([foot - across, foot + across])
-            axis.plot(ends[:, 0], ends[:, 1], color="#0072B2", alpha=0.15, linewidth=0.8)
+        order = np.argsort(-body.weights)[:slabs]
+        _lines(axis, body.slabs[order], body.levels[order], self.proxy, flat, 4 * reach, "-")
+        _lines(axis, body.sides[:slabs], body.limits[:slabs], self.proxy, flat, 4 * reach, ":")
         axis.plot(0, 0, "s", color="#555555", label="proxy")
         for (name, (place, mark)), colour in zip(places.items(), ("#D55E00", "#000000"), strict=False):
             axis.plot(
@@ -187,7 +197,18 @@ class Sculpted:
         return figure
 
 
-def sculpt(X: ArrayLike, Y: ArrayLike, heads: int, *, seed: int = 0) -> Sculpted:
+def _lines(axis: Any, normals: Array, levels: Array, origin: Array, plane: Array, reach: float, style: str) -> None:
+    """Draw where <normal, Theta> = level meets a plane through `origin`."""
+    G = normals.reshape(len(normals), plane.shape[1])
+    for slope, level in zip(G @ plane.T, levels - G @ origin.ravel(), strict=True):
+        size = float(slope @ slope)
+        if size > 0:
+            foot, across = slope * level / size, reach / np.sqrt(size) * np.array([-slope[1], slope[0]])
+            ends = np.array([foot - across, foot + across])
+            axis.plot(ends[:, 0], ends[:, 1], style, color="#0072B2", alpha=0.15, linewidth=0.8)
+
+
+def sculpt(X: ArrayLike, Y: ArrayLike, heads: int, *, seed: int = 0, budget: float = np.inf) -> Sculpted:
     """Carve a body around the heads of a layer and search its flat directions.
 
     Parameters
@@ -197,6 +218,8 @@ def sculpt(X: ArrayLike, Y: ArrayLike, heads: int, *, seed: int = 0) -> Sculpted
     heads : int
     seed : int
         Of the search.
+    budget : float, optional
+        Seconds after which the search of phase 6 ends with the best so far.
 
     Examples
     --------
@@ -207,6 +230,7 @@ def sculpt(X: ArrayLike, Y: ArrayLike, heads: int, *, seed: int = 0) -> Sculpted
     >>> bool(found.residual < 0.4)
     True
     """
+    end = time.perf_counter() + real(budget, "budget", above=0) if budget != np.inf else np.inf
     data = Examples.of(X, Y)
     m = integer(heads, "heads")
     if m > data.X.shape[2] ** 2:
@@ -218,7 +242,7 @@ def sculpt(X: ArrayLike, Y: ArrayLike, heads: int, *, seed: int = 0) -> Sculpted
         if round_ < ROUNDS - 1:
             values = variable_projection(body.rows, proxy[None], max_steps=20).W[0]
     span, gap = body.span(m)
-    layer, residual = search(data, proxy, span, m, seed)
+    layer, residual = search(data, proxy, span, m, seed, deadline=end)
     sound = bool(data.Y.shape[2] >= m * (data.X.shape[1] - 1))
     return Sculpted(values, body, proxy, span, gap, layer, residual, sound)
 
@@ -229,19 +253,17 @@ def value_sum(data: Examples) -> Array:
     y_r = xbar W_sum + sum_ace x_ra C_ce T_ace + .., with C the covariance of the tokens: the coefficient of xbar.
     """
     d = data.X.shape[2]
-    upper = np.triu_indices(d)
-    size = d + d * len(upper[0])
+    size = d + d * d * (d + 1) // 2
+    if 16 * size**2 > _MEMORY:
+        raise InputError(
+            f"sculpting regresses on {size} features at d = {d}, {16 * size**2 / 1e9:.0f} GB; other methods do without"
+        )
     G, B = np.zeros((size, size)), np.zeros((size, data.Y.shape[2]))
     rows = data.Y.shape[0] * data.Y.shape[1]
     for part in data.blocks(data.queries.shape[1] * size):
-        mean = part.X.mean(1)
-        C = (part.X.transpose(0, 2, 1) @ part.X) / part.X.shape[1] - mean[:, :, None] * mean[:, None, :]
-        flat = C[:, upper[0], upper[1]]
-        n, q = part.queries.shape[:2]
-        second = (part.queries[:, :, :, None] * flat[:, None, None, :]).reshape(n * q, -1)
-        F = np.concatenate([np.repeat(mean, q, axis=0), second], axis=1)
+        F = part.second_order()
         G += F.T @ F
-        B += F.T @ part.Y.reshape(n * q, -1)
+        B += F.T @ part.Y.reshape(len(F), -1)
     G.flat[:: size + 1] += 1e-6 * rows
     return np.asarray(np.linalg.solve(G, B)[:d])
 
@@ -300,10 +322,12 @@ def carve(data: Examples, values: Array) -> Body:
         limits.append(np.log(_SMALL / P[other, best[other]])[~thin])
     rows = Examples(X, x[:, None], data.Y[index, row][:, None])
     G, c, w, H, e = (np.concatenate(parts) for parts in (slabs, levels, weights, sides, limits))
-    return Body(G, c, w, H, e, rows, score[index, row])
+    return Body(G, c, w, H, e, rows, P, score[index, row])
 
 
-def search(data: Examples, proxy: Array, span: Array, heads: int, seed: int, starts: int = 6) -> tuple[Layer, float]:
+def search(
+    data: Examples, proxy: Array, span: Array, heads: int, seed: int, starts: int = 6, deadline: float = np.inf
+) -> tuple[Layer, float]:
     """Phase 6: the best heads proxy + combinations of the span, from several starts, and their relative residual."""
     part = data.take(slice(0, _SEARCHED))
     size = float(np.linalg.norm(proxy))
@@ -313,5 +337,5 @@ def search(data: Examples, proxy: Array, span: Array, heads: int, seed: int, sta
         return np.asarray(proxy + np.einsum("il,lab->iab", shares, span))
 
     begin = (start(number) for number in range(starts if heads > 1 else 1))
-    fit = best_of(part, begin, span=span if heads > 1 else None, max_steps=40)
+    fit = best_of(part, begin, span=span if heads > 1 else None, max_steps=40, deadline=deadline)
     return Layer(fit.Theta, fit.W), fit.residual

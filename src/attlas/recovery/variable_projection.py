@@ -107,13 +107,16 @@ def best_of(
     done: float = 1e-10,
     tolerance: float = 1e-13,
     max_steps: int = 200,
+    deadline: float = np.inf,
     span: Array | None = None,
 ) -> Fit:
-    """Fit from every start until a residual is down to `done`; return the best fit, with the steps of all."""
+    """Fit from every start until a residual is down to `done` or time is up; return the best fit, with the steps of all."""
     fits: list[Fit] = []
     for start in starts:
-        fits.append(variable_projection(data, start, tolerance=tolerance, max_steps=max_steps, span=span))
-        if fits[-1].residual <= done:
+        fits.append(
+            variable_projection(data, start, tolerance=tolerance, max_steps=max_steps, deadline=deadline, span=span)
+        )
+        if fits[-1].residual <= done or time.perf_counter() > deadline:
             break
     return min(fits, key=lambda fit: fit.residual)._replace(steps=sum(fit.steps for fit in fits))
 
