@@ -189,7 +189,7 @@ def several(H, d, outputs, method, seed):
     truth = query_layer(H, d, outputs, seed)
     heads = None if method == "isolate" else H
     try:
-        found = recovery.learn_from_queries(oracle_of(truth), d, heads=heads, method=method, seed=seed)
+        found = recovery.learn_from_queries(oracle_of(truth), d, heads=heads, method=method, seed=seed, budget=20)
     except InputError:
         return np.inf, np.nan
     return recovery.parameter_error(found.layer, truth), found.queries

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from attlas import recovery
 from attlas.errors import InputError
 from attlas.recovery import Layer, difference, parameter_error, planted_layer, same_function
 
