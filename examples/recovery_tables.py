@@ -114,7 +114,10 @@ def main():
     if options.quick:
         planted, parities = ([task._replace(d=5, n=300, budget=0.5) for task in rows] for rows in (planted, parities))
     jobs = [
-        (task, method, seed) for task in (*planted, *parities) for method in METHODS for seed in range(options.seeds)
+        (task, method, seed)
+        for task in (*planted, *parities)
+        for method in options.methods
+        for seed in range(options.seeds)
     ]
     with ProcessPoolExecutor(options.workers, initializer=pin_threads) as pool:
         results = {}

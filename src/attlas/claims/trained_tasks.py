@@ -7,7 +7,7 @@ from attlas import aim
 
 Array = NDArray[np.float64]
 
-TOLERANCE = 1e-5  # of the duality gap
+TOLERANCE = 1e-4  # of the duality gap
 
 
 def size_of(task: aim.Task, rho: float) -> float:
@@ -15,11 +15,12 @@ def size_of(task: aim.Task, rho: float) -> float:
     return float(np.sum(task.S**2)) / len(task.S) / (1 + rho)
 
 
-def least_trace(X: Array, y: Array, channel: aim.Channel, decay: float) -> aim.Minimum:
+def least_trace(
+    X: Array, y: Array, channel: aim.Channel, decay: float, by_way_of: tuple[float, ...] = (0.1, 0.01, 1e-3)
+) -> aim.Minimum:
     """Return the solution at a small decay, reached by way of larger ones."""
     start = None
-    steps = [step for step in (0.1, 0.01, 1e-3, 1e-4, 1e-5) if step > decay]
-    for step in (*steps, decay):
-        found = aim.minimise(X, y, channel, step, start=start, tolerance=1e-4, max_steps=4000, throw=False)
+    for step in (*(larger for larger in by_way_of if larger > decay), decay):
+        found = aim.minimise(X, y, channel, step, start=start, tolerance=TOLERANCE, max_steps=4000, throw=False)
         start = found.value
     return found

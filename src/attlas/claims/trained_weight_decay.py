@@ -37,7 +37,7 @@ def measure(point: Point, seed: int) -> Result:
     task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
     found = aim.minimise(task.X, task.y, channel, point.decay, tolerance=TOLERANCE, throw=False)
     descended = aim.descend(
-        task.X, task.y, channel, point.d, decay=point.decay, seed=seed, tolerance=1e-7, max_steps=8000, throw=False
+        task.X, task.y, channel, point.d, decay=point.decay, seed=seed, tolerance=1e-6, max_steps=8000, throw=False
     )
     theory = aim.trained(channel, point.alpha, point.rho, point.decay)
     size = size_of(task, point.rho)
@@ -115,7 +115,7 @@ CLAIM = Claim(
     source="boncoraglio2025inductive",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d) for d in (40, 60, 90)], seeds=10),
+        "quick": Sweep([Point(d=d) for d in (40, 60, 90)], seeds=14),
         "full": Sweep(
             [Point(alpha=a, decay=lam, d=d) for a in (0.1, 0.15) for lam in (0.01, 0.1, 0.3) for d in (60, 120, 200)],
             seeds=8,
