@@ -74,6 +74,20 @@ def test_the_peak_is_at_the_interpolation_threshold(rho, noise, A, peak):
     assert below.training < 1e-10 < above.training
 
 
+@pytest.mark.parametrize("rho", [1e-3, 0.19, 0.2, 0.25, 0.99, 1.0, 1.01, 5.0, 100.0])
+def test_any_width(rho):
+    """Solved, without a warning, by all three ways; and tiny decays are as good as their limit."""
+    found = aim.trained(SOFTMAX, 0.1, rho, 0.05)
+    assert found.converged
+    assert aim.trained_curve(SOFTMAX, 0.1, 0.05, rho)["error"].item() == pytest.approx(found.value, rel=1e-9)
+    limit, tiny = (aim.trained(SOFTMAX, 0.05 * min(rho, 1), rho, decay) for decay in (0.0, 1e-10))
+    assert tiny.converged
+    assert tiny.value == pytest.approx(limit.value, rel=1e-6)
+    alpha, peak = aim.interpolation_threshold(aim.Linear(1, 0.25), rho)
+    assert 0.25 <= alpha <= 0.5
+    assert np.isfinite(peak)
+
+
 def test_the_limit_is_a_limit():
     """Small decays approach decay = 0, on both sides of the threshold of perfect recovery."""
     for alpha in (0.1, 0.15):
@@ -186,6 +200,9 @@ def test_a_student_too_narrow_is_told():
     with pytest.warns(UserWarning, match="a student of 4 columns is too narrow"):
         found = aim.descend(task.X, task.y, SOFTMAX, 4, decay=0.03)
     assert found.narrow
+    loose = aim.descend(task.X, task.y, SOFTMAX, 24, decay=0.01, tolerance=1e-3)  # wide enough, and stopped too early
+    assert loose.gaps.max() > 0.03
+    assert not loose.narrow
 
 
 def test_simulation_approaches_the_theory():
@@ -208,6 +225,17 @@ def test_simulation_approaches_the_theory():
         (lambda: aim.trained(SOFTMAX, 0.1, 0.5, -0.1), "decay must be a finite number of at least 0"),
         (lambda: aim.trained(aim.Hardmax(2), 0.1, 0.5, 0.1), "derived for Softmax and Linear channels; got Hardmax"),
         (lambda: aim.trained(SOFTMAX, 0.0, 0.5, 0.1), "alpha must be"),
+        (lambda: aim.trained(SOFTMAX, 0.1, 1e9, 0.1), "rho must be at most"),
+        (lambda: aim.trained(SOFTMAX, 0.1, 0.5, 1e300), "decay must be at most"),
+        (lambda: aim.trained(aim.Linear(1, 1e13), 0.1, 0.5, 0.1), "noise on a measurement must be 0, or from"),
+        (lambda: aim.interpolation_threshold(aim.Linear(1, 1e-30), 0.5), "noise on a measurement must be 0, or from"),
+        (lambda: aim.family([0.1, 0.2], [0.1, 0.2, 0.3], 0.5), "do not combine"),
+        (lambda: aim.family(1e15, 0.0, 0.5), "delta must be at most"),
+        (
+            lambda: aim.minimise(np.ones((3, 2, 4)), np.full((3, 2, 2), 0.5), SOFTMAX, 0.1, start=-np.eye(4)),
+            "semidefinite",
+        ),
+        (lambda: aim.minimise(np.full((3, 2, 4), 1e200), np.full((3, 2, 2), 0.5), SOFTMAX, 0.1), "too large"),
         (lambda: aim.trained(SOFTMAX, 0.1, 0.0, 0.1), "rho must be"),
         (lambda: aim.best_decay(aim.Hardmax(2), 0.1, 0.5), "derived for Softmax and Linear"),
         (lambda: aim.trained_curve(SOFTMAX, [[0.1]], [0.1]), "numbers or lists"),

@@ -45,6 +45,12 @@ class TestWeightDecay:
         verdict = trained_weight_decay.judge(made(trained_weight_decay, self.POINTS, 8, self.result(**options)))
         assert verdict.outcome is outcome
 
+    @pytest.mark.parametrize("name", ["training", "rank"])
+    def test_every_quantity_counts(self, name):
+        right = made(trained_weight_decay, self.POINTS, 8, self.result())
+        wrong = [dataclasses.replace(m, result=m.result | {name: 2 * m.result[name]}) for m in right]
+        assert trained_weight_decay.judge(wrong).outcome is Outcome.REFUTED
+
     def test_measure(self):
         found = trained_weight_decay.measure(trained_weight_decay.Point(d=24), 0)
         assert found["apart"] < 0.02
@@ -56,11 +62,15 @@ class TestWeightDecay:
 class TestSpectrum:
     POINTS = tuple(trained_spectrum.Point(d=d) for d in (20, 40, 80))
 
-    @pytest.mark.parametrize(("power", "outcome"), [(-0.8, Outcome.SUPPORTED), (0.5, Outcome.REFUTED)])
-    def test_judge(self, power, outcome):
+    @pytest.mark.parametrize(
+        ("power", "zeros", "outcome"),
+        [(-0.8, 0.5, Outcome.SUPPORTED), (0.5, 0.5, Outcome.REFUTED), (-0.1, 0.5, Outcome.REFUTED),
+         (-0.8, 0.7, Outcome.REFUTED)],
+    )  # fmt: skip
+    def test_judge(self, power, zeros, outcome):
         def of(point, seed, rng):
             distance = point.d**power * np.exp(0.05 * rng.standard_normal())
-            return {"distance": distance, "unshifted": 2 * distance, "zeros": 0.5 + 0.01 * rng.standard_normal(),
+            return {"distance": distance, "unshifted": 4 * distance, "zeros": zeros + 0.01 * rng.standard_normal(),
                     "theory_zeros": 0.5, "top": 1.0, "gap": 1e-6}  # fmt: skip
 
         assert trained_spectrum.judge(made(trained_spectrum, self.POINTS, 4, of)).outcome is outcome
@@ -103,13 +113,14 @@ class TestDoubleDescent:
     POINTS = tuple(trained_double_descent.Point(alpha=a, d=20) for a in (0.2, 0.3236, 0.5))
 
     @pytest.mark.parametrize(
-        ("heights", "outcome"),
-        [((0.7, 1.2, 0.4), Outcome.SUPPORTED), ((0.7, 0.5, 0.4), Outcome.REFUTED)],
-    )
-    def test_judge(self, heights, outcome):
-        def of(point, seed, rng):
+        ("heights", "best", "outcome"),
+        [((0.7, 1.2, 0.4), (0.7, 0.4, 0.2), Outcome.SUPPORTED), ((0.7, 0.5, 0.4), (0.7, 0.4, 0.2), Outcome.REFUTED),
+         ((0.7, 1.2, 0.4), (3.0, 2.0, 0.2), Outcome.REFUTED)],
+    )  # fmt: skip
+    def test_judge(self, heights, best, outcome):
+        def of(point, seed, rng, theirs=best):
             small = dict(zip((0.2, 0.3236, 0.5), heights, strict=True))[point.alpha]
-            best = dict(zip((0.2, 0.3236, 0.5), (0.7, 0.4, 0.2), strict=True))[point.alpha]
+            best = dict(zip((0.2, 0.3236, 0.5), theirs, strict=True))[point.alpha]
             return {"small": small + 0.02 * rng.standard_normal(), "best": best + 0.02 * rng.standard_normal(),
                     "theory_small": small, "theory_best": best, "limit": small, "bayes": best}  # fmt: skip
 

@@ -22,7 +22,8 @@ _Loss = Callable[[Array, slice], tuple[Array, Array]]
 
 MOMENTUM = 0.9
 ADAM_RATE = 0.03  # of the size of the weights
-NARROW = 0.03  # a gap that descent leaves only if it lacks columns
+NARROW = 0.03  # a gap that descent hardly leaves unless it lacks columns
+CROWDED = 0.03  # of the largest singular value: a smallest one above it is in use
 _CACHE = 1 << 17  # numbers in a block of projections
 _WINDOW = 50
 
@@ -49,6 +50,8 @@ class Descent(Solution[Array]):
         Final objective of each, decay included, per sample.
     trace : array
         Mean loss per sample of every step (the longest run).
+    crowded : bool
+        Whether some student uses all of its columns: the smallest singular value of its W is not small.
     gaps : array of shape (inits,)
         With decay and the loss ``logits``: the duality gap of each student as a solution of the convex problem over all
         S >= 0, over its objective (see `minimise`); else NaN. A student of enough columns closes it.
@@ -57,11 +60,12 @@ class Descent(Solution[Array]):
     singles: Array = field(default_factory=lambda: np.empty(0), repr=False)
     losses: Array = field(default_factory=lambda: np.empty(0))
     gaps: Array = field(default_factory=lambda: np.empty(0))
+    crowded: bool = False
 
     @property
     def narrow(self) -> bool:
         """Whether the students converged and yet miss the solution over all S >= 0: too few columns for its rank."""
-        return self.converged and bool(np.any(self.gaps > NARROW))
+        return self.converged and self.crowded and bool(np.any(self.gaps > NARROW))
 
     def errors(self, S: ArrayLike) -> DescentErrors:
         """Return the errors against the teacher S.
@@ -141,8 +145,10 @@ def descend(
         X, W, gradient, decay, tolerance, integer(max_steps, "max_steps"), optimiser
     )
     singles = found @ found.transpose(0, 2, 1) / np.sqrt(rank * d)
-    gaps = np.full(inits, np.nan)
+    gaps, crowded = np.full(inits, np.nan), False
     if decay > 0 and loss == "logits":
+        singular = np.linalg.svd(found, compute_uv=False)
+        crowded = rank < d and bool(np.any(singular[:, -1] > CROWDED * singular[:, 0]))
         problem = Problem(X, y, channel, decay)
         for i, S in enumerate(singles):
             e = problem.residual(S)
@@ -156,6 +162,7 @@ def descend(
         singles=singles,
         losses=losses / n,
         gaps=gaps,
+        crowded=crowded,
     )
     if result.narrow:
         warnings.warn(

@@ -154,7 +154,12 @@ def minimise(
     real(tolerance, "tolerance", above=0)
     d = problem.d
     S = np.zeros((d, d)) if start is None else symmetric(start, d, "start").astype(float)
-    L = 1.05 * problem.curvature()
+    if start is not None and np.linalg.eigvalsh(S)[0] < -1e-8 * max(float(np.abs(S).max()), 1e-300):
+        raise InputError("start must be positive semidefinite")
+    with np.errstate(over="ignore", invalid="ignore"):
+        L = 1.05 * problem.curvature()
+    if not 0 < L < np.inf:
+        raise InputError("the entries of X are too large, or all zero: the loss has no finite curvature")
     e = problem.residual(S)
     value = problem.value(S, e)
     # between steps the residual is linear in S, so that one projection forth and one back do

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_LOWEST, _HIGHEST = 1e-12, 1e12  # noises Delta between which roots are looked for
+_LOWEST = 1e-12  # of the noises Delta at which roots are looked for
+_WIDEST, _STRONGEST, _QUIETEST, _LOUDEST = 1e4, 1e6, 1e-9, 1e4  # rho and decay at most, sig2 between, if there is any
 _INNER = 100  # steps for theta, at most
+RESIDUAL = 1e-6  # of the equations, relative: what counts as solved
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,12 @@ def measurements(channel: Channel, alpha: ArrayLike) -> tuple[Array, float]:
         return a * channel.count, 0.0
     if isinstance(channel, Linear):
         T = channel.tokens
-        return a * (T * T + T), channel.noise * T / (T + 1)
+        noise = channel.noise * T / (T + 1)
+        if noise and not _QUIETEST <= noise <= _LOUDEST:
+            raise InputError(
+                f"noise on a measurement must be 0, or from {_QUIETEST:g} to {_LOUDEST:g} to be resolved; got {noise:g}"
+            )
+        return a * (T * T + T), noise
     raise InputError(f"the theory of training is derived for Softmax and Linear channels; got {channel!r}")
 
 
@@ -161,7 +168,7 @@ def trained(channel: Channel, alpha: float, rho: float, decay: float) -> Trained
     0.5373 0.394 0.500
     """
     A, noise = measurements(channel, real(alpha, "alpha", above=0))
-    rho, decay = real(rho, "rho", above=0), real(decay, "decay", least=0)
+    rho, decay = _width(rho), float(_decays(real(decay, "decay", least=0)))
     ones = np.ones(1)
     (delta,), (theta,) = _solve(A * ones, rho * ones, noise * ones, decay * ones)
     if delta == 0:
@@ -170,11 +177,8 @@ def trained(channel: Channel, alpha: float, rho: float, decay: float) -> Trained
             delta=0.0, theta=0.0, rho=rho, decay=decay,
         )  # fmt: skip
     at = family(delta, theta, rho, noise)
-    residual = abs(float(at.A) / float(A) - 1)
-    # the second equation, in the form that survives decay -> 0
-    if decay > 0:
-        residual = max(residual, abs(float(at.decay) / decay - 1))
-    status = Status.CONVERGED if residual < 1e-6 else Status.OUT_OF_STEPS
+    residual = float(_residual(at, A, theta, np.array(decay)))
+    status = Status.CONVERGED if residual < RESIDUAL else Status.OUT_OF_STEPS
     return Trained(
         float(at.error), status, residual, 0, training=float(at.training), rank=float(at.rank), trace=float(at.trace),
         overlap=float(at.overlap), delta=float(delta), theta=float(theta), rho=rho, decay=decay,
@@ -192,9 +196,17 @@ def family(delta: ArrayLike, theta: ArrayLike, rho: float, noise: float = 0.0) -
     noise : float, default 0
         The variance sig2 of a measurement; see `measurements`.
     """
-    delta, theta = np.broadcast_arrays(numbers(delta, "delta", above=0), numbers(theta, "theta", least=0))
-    sig2 = real(noise, "noise", least=0)
-    at = _Spectra(delta, np.full(delta.shape, real(rho, "rho", above=0)))
+    noises, shifts = numbers(delta, "delta", above=0), numbers(theta, "theta", least=0)
+    sig2, width = real(noise, "noise", least=0), _width(rho)
+    try:
+        delta, theta = np.broadcast_arrays(noises, shifts)
+    except ValueError as mismatch:
+        raise InputError(
+            f"delta of shape {noises.shape} and theta of shape {shifts.shape} do not combine"
+        ) from mismatch
+    if delta.size and delta.max() > _highest(width):
+        raise InputError(f"delta must be at most {_highest(width):g} at rho = {width:g}; got {delta.max():g}")
+    at = _Spectra(delta, np.full(delta.shape, width))
     error, D, *_ = at.moments(theta)
     rank, trace, overlap = at.summary(theta)
     A = (sig2 + error) / delta
@@ -208,7 +220,7 @@ def best_decay(channel: Channel, alpha: float, rho: float) -> BestDecay:
     negative decay, as without noise and with enough samples, the limit decay -> 0+ is best.
     """
     A, noise = measurements(channel, real(alpha, "alpha", above=0))
-    rho = real(rho, "rho", above=0)
+    rho = _width(rho)
     bayes = state_evolution(channel, alpha, rho, steps=0).value
     limit = trained(channel, alpha, rho, 0.0)
 
@@ -220,6 +232,33 @@ def best_decay(channel: Channel, alpha: float, rho: float) -> BestDecay:
     if float(at.decay) <= 0 or limit.value <= float(at.error):
         return BestDecay(0.0, limit.value, bayes)
     return BestDecay(float(at.decay), float(at.error), bayes)
+
+
+def _residual(at: Family, A: Array, theta: Array, decay: Array) -> Array:
+    """Return by how much the two equations are missed, relative; A - D cancels at small decays, and is held against A."""
+    return np.asarray(
+        np.maximum(np.abs(at.A / A - 1), np.abs(at.decay - decay) / np.maximum(decay, 1e-7 * theta * A + 1e-300))
+    )
+
+
+def _width(rho: float) -> float:
+    if real(rho, "rho", above=0) > _WIDEST:
+        raise InputError(f"rho must be at most {_WIDEST:g}; got {rho:g}")
+    return float(rho)
+
+
+def _decays(decay: ArrayLike) -> Array:
+    values = numbers(decay, "decay", least=0)
+    if values.size and values.max() > _STRONGEST:
+        raise InputError(
+            f"decay must be at most {_STRONGEST:g}, far beyond which nothing is left; got {values.max():g}"
+        )
+    return values
+
+
+def _highest(rho: float) -> float:
+    """Return the noise up to which the spectrum of R is resolved."""
+    return 1e8 * max(1.0, 1 / rho)
 
 
 def trained_threshold(rho: float) -> TrainedThreshold:
@@ -255,7 +294,7 @@ def interpolation_threshold(channel: Channel, rho: float) -> tuple[float, float]
     from scipy.optimize import brentq
 
     per_alpha, noise = measurements(channel, 1.0)
-    rho = real(rho, "rho", above=0)
+    rho = _width(rho)
     if noise == 0:
         return trained_threshold(rho).psd_only / float(per_alpha), 0.0
 
@@ -264,7 +303,7 @@ def interpolation_threshold(channel: Channel, rho: float) -> tuple[float, float]
         error, D, *_ = at.moments(np.zeros(1))
         return float(noise + error[0] - D[0] * at.delta[0])
 
-    delta = float(np.exp(brentq(excess, np.log(_LOWEST), np.log(_HIGHEST), xtol=1e-13)))
+    delta = float(np.exp(brentq(excess, np.log(_LOWEST), np.log(_highest(rho)), xtol=1e-13)))
     at = family(delta, 0.0, rho, noise)
     return float(at.A) / float(per_alpha), float(at.error)
 
@@ -272,22 +311,23 @@ def interpolation_threshold(channel: Channel, rho: float) -> tuple[float, float]
 def trained_curve(channel: Channel, alpha: ArrayLike, decay: ArrayLike, rho: float = 0.5) -> "xarray.Dataset":
     """Return what training reaches over a grid of alpha and decay, as an xarray.Dataset.
 
-    Variables ``error``, ``training``, ``rank``, ``trace`` and ``overlap`` of dimensions (decay, alpha).
+    Variables ``error``, ``training``, ``rank``, ``trace`` and ``overlap`` of dimensions (decay, alpha), and ``residual``, by
+    how much the equations are missed: above 1e-6 a point is not converged.
     """
     import xarray
 
-    alphas, decays = (np.atleast_1d(a) for a in (numbers(alpha, "alpha", above=0), numbers(decay, "decay", least=0)))
+    alphas, decays = np.atleast_1d(numbers(alpha, "alpha", above=0)), np.atleast_1d(_decays(decay))
     if alphas.ndim != 1 or decays.ndim != 1:
         raise InputError(f"alpha and decay must be numbers or lists; got shapes {alphas.shape} and {decays.shape}")
-    width = real(rho, "rho", above=0)
+    width = _width(rho)
     A, noise = measurements(channel, alphas)
     grid = [np.array(a, dtype=float).ravel() for a in np.broadcast_arrays(A[None, :], decays[:, None])]
     delta, theta = _solve(grid[0], np.full(grid[0].shape, width), np.full(grid[0].shape, noise), grid[1])
     perfect = delta == 0
     at = family(np.where(perfect, 1.0, delta), np.where(perfect, 0.0, theta), width, noise)
-    exact = (0.0, 0.0, min(width, 1.0), np.sqrt(width), 1 + width)
-    names = ("error", "training", "rank", "trace", "overlap")
-    columns = (at.error, at.training, at.rank, at.trace, at.overlap)
+    exact = (0.0, 0.0, min(width, 1.0), np.sqrt(width), 1 + width, 0.0)
+    names = ("error", "training", "rank", "trace", "overlap", "residual")
+    columns = (at.error, at.training, at.rank, at.trace, at.overlap, _residual(at, grid[0], theta, grid[1]))
     shape = (len(decays), len(alphas))
     return xarray.Dataset(
         {
@@ -466,7 +506,8 @@ def _outer(
         error = at.moments(shift(at, A, decay))[0]
         return np.asarray(np.log((noise + error) / A) - log_delta)
 
-    low, high = np.full(len(A), np.log(_LOWEST)), np.full(len(A), np.log(_HIGHEST))
+    low = np.full(len(A), np.log(_LOWEST))
+    high = np.log([_highest(r) for r in rho])
     found = excess(low, A, rho, noise, decay) > 0
     delta, theta = np.zeros(len(A)), np.zeros(len(A))
     if found.any():

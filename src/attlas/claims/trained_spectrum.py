@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEVEL = 0.99
+SLOWEST = -0.3  # exponent of d with which the distance must fall
+CLOSE = 1 / 3  # of the distance to the law without its shift
+ZEROS = 0.05
 _GRID = 4001
 
 
@@ -59,7 +62,10 @@ def quantiles(theory: aim.Trained, shares: NDArray[np.float64], shift: bool = Tr
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """The distance falls with d (99 %), and at the largest d is below that to the law without the shift."""
+    """The distance falls with d, faster than d^-0.3, and the share of zeros is the theory's to 0.05 (99 %).
+
+    At the largest d the distance is also below a third of that to the law without its shift.
+    """
     sizes = sorted({m.point.d for m in measurements})
     if len(sizes) < 2 or len(measurements) < 6:
         return Verdict(Outcome.INCONCLUSIVE, "needs two sizes and six runs", 0.0, "")
@@ -84,9 +90,10 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
             f"{label} share of zeros less the theory's": zeros,
             f"{label} share of zeros ±": (z_high - z_low) / 2,
         }
-        worse = all(r["unshifted"] > r["distance"] for r in last)
-        margins.append(-high / max(line.slope_error, 1e-300))
-        sides.append(1 if high < 0 and worse else -1 if low > 0 else 0)
+        close = all(r["distance"] < CLOSE * r["unshifted"] for r in last)
+        margins.append((SLOWEST - high) / max(line.slope_error, 1e-300))
+        sides.append(1 if high < SLOWEST and close else -1 if low > SLOWEST or not close else 0)
+        sides.append(1 if z_low > -ZEROS and z_high < ZEROS else -1 if z_low > ZEROS or z_high < -ZEROS else 0)
     first = f"alpha={settings[0][0]:g} decay={settings[0][1]:g}"
     reason = (
         "the mean distance of the eigenvalues from the law falls as"

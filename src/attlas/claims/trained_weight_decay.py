@@ -55,7 +55,7 @@ def measure(point: Point, seed: int) -> Result:
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """Descent ends within 2 % of the convex solution; its error and trace over the theory's extrapolate to 1."""
+    """Descent ends within 2 % of the convex solution; errors, rank and trace over the theory's extrapolate to 1."""
     apart = max(m.result["apart"] for m in measurements)
     if not max(m.result["gap"] for m in measurements) < 1e-3:
         return Verdict(Outcome.INCONCLUSIVE, "the convex problem was not solved somewhere", 0.0, "")
@@ -65,7 +65,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
             m.point.d,
             m.result[name] / m.result[f"theory_{name}"],
         )
-        for name in ("error", "trace")
+        for name in QUANTITIES
         for m in measurements
     ]
     verdict = finite_size_verdict(rows, "quantity", "simulation over theory")

@@ -134,10 +134,17 @@ def _trained_rows(channel: Any, rho: float, alphas: list[float], decays: list[fl
     return [
         {"alpha": alpha, "rho": rho, "tokens": channel.tokens, "decay": decay}
         | {name: float(data[name].values[i, j]) for name in names}
-        | {"bayes": float(bayes[j])}
+        | {"bayes": float(bayes[j]), "status": _solved(float(data["residual"].values[i, j]))}
         for i, decay in enumerate(decays)
         for j, alpha in enumerate(alphas)
     ]
+
+
+def _solved(residual: float) -> str:
+    from attlas.aim.trained import RESIDUAL
+    from attlas.numerics import Status
+
+    return (Status.CONVERGED if residual < RESIDUAL else Status.OUT_OF_STEPS).value
 
 
 def _draw_trained(rows: list[dict[str, Any]], target: Path) -> None:
@@ -145,13 +152,18 @@ def _draw_trained(rows: list[dict[str, Any]], target: Path) -> None:
 
     figure, (left, right) = panels(2)
     curves = list(dict.fromkeys((row["tokens"], row["rho"], row["decay"]) for row in rows))
+    tasks = list(dict.fromkeys(curve[:2] for curve in curves))
+    several = len(tasks) > 1
     for i, curve in enumerate(curves):
         mine = [row for row in rows if (row["tokens"], row["rho"], row["decay"]) == curve]
         alphas, colour = [row["alpha"] for row in mine], COLOURS[i % len(COLOURS)]
-        left.plot(alphas, [row["error"] for row in mine], color=colour, label=f"decay {curve[2]:.3g}")
+        which = f", T = {curve[0]}, rho = {curve[1]:g}" if several else ""
+        left.plot(alphas, [row["error"] for row in mine], color=colour, label=f"decay {curve[2]:.3g}{which}")
         right.plot(alphas, [row["rank"] for row in mine], color=colour)
-        if i == 0:
-            left.plot(alphas, [row["bayes"] for row in mine], linestyle="--", **THEORY, label="Bayes")
+        if curve[:2] in tasks:
+            tasks.remove(curve[:2])
+            style = {"color": colour} if several else {"color": THEORY["color"]}
+            left.plot(alphas, [row["bayes"] for row in mine], linestyle="--", label=f"Bayes{which}", **style)
     left.set(xlabel="samples over d²", ylabel="error of the query-key matrix", ylim=(0, None))
     right.set(xlabel="samples over d²", ylabel="rank over d", ylim=(0, 1))
     left.legend(frameon=False, fontsize=9)
