@@ -31,7 +31,7 @@ class Point(Settings):
 def measure(point: Point, seed: int) -> Result:
     """Solve the convex problem and descend, from a start at the scale of the prior, on the same data.
 
-    Errors are divided by the drawn teacher's ||S||^2 over its mean, and the trace by its trace: they share their scatter.
+    Test errors are divided by the drawn teacher's ||S||^2 over its mean, the trace by its trace: they share its scatter.
     """
     channel = aim.Softmax(2)
     task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
@@ -44,7 +44,7 @@ def measure(point: Point, seed: int) -> Result:
     predicted = {f"theory_{name}": getattr(theory, name) for name in QUANTITIES[1:]} | {"theory_error": theory.value}
     return predicted | {
         "error": found.error(task.S) / size,
-        "training": found.training / size,
+        "training": found.training,
         "rank": found.rank,
         "trace": found.trace * float(np.sqrt(point.rho) / (np.trace(task.S) / point.d)),
         "gap": found.residual,
