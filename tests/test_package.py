@@ -61,7 +61,7 @@ def test_lock_pins_everything_and_names_no_address():
 
 
 def test_cited_keys_exist():
-    known = set(re.findall(r"@\w+\{(\w+),", (ROOT / "docs/references.bib").read_text()))
+    known = set(re.findall(r"@\w+\{(\w+),", (ROOT / "src/attlas/claims/references.bib").read_text()))
     cited = set()
     for file in (ROOT / "src").rglob("*.py"):
         cited |= set(re.findall(r"\b([a-z]+(?:19|20)\d\d[a-z]+)\b", file.read_text()))

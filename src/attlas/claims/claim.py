@@ -96,7 +96,7 @@ class Claim(Generic[P]):
         Raise it when `measure` changes its numbers; results of other versions are then not used.
     statement : str
     source : str
-        Key of ``docs/references.bib``, and where in it.
+        Key of ``references.bib``, and where in it.
     settings : type
         The `Settings` of a point.
     tiers : mapping

@@ -1,20 +1,25 @@
 """The static site: a table of all claims and a page for each, self-contained, the same bytes for the same store."""
 
 import io
+import json
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from attlas import __version__
-from attlas.errors import InputError
+from attlas.errors import AttlasError, InputError
 from attlas.lab import Judged
+from attlas.store import export
 
 DOORS = {
     "features": "What can a layer with frozen random heads learn, from how many samples?",
     "recovery": "Can the parameters of a multi-head layer be recovered, from random examples or from queries?",
     "aim": "What is the best error any learner can reach, and which algorithms get there?",
+    "trained": "What does training with weight decay reach, and which decay is best?",
 }
 
 
@@ -37,17 +42,43 @@ def write(judged: Sequence[Judged], out: Path | str, tier: str, seed: int = 0) -
     )
     shared: dict[str, Any] = {"version": __version__, "tier": tier, "seed": seed}
     for entry in judged:
-        page = pages.get_template("claim.html").render(entry=entry, **_claim_page(entry), **shared)
+        data = f"{entry.claim.id}.csv" if entry.records and _data(entry, folder) else None
+        page = pages.get_template("claim.html").render(entry=entry, data=data, **_claim_page(entry), **shared)
         _put(folder / f"{entry.claim.id}.html", page)
-    doors = {door: [e for e in judged if e.claim.door == door] for door in sorted({e.claim.door for e in judged})}
+    known = [*DOORS, *sorted({entry.claim.door for entry in judged} - set(DOORS))]
+    doors = {door: found for door in known if (found := [entry for entry in judged if entry.claim.door == door])}
+    counts = Counter(entry.status for entry in judged)
     front = folder / "index.html"
-    _put(front, pages.get_template("index.html").render(doors=doors, questions=DOORS, **shared))
+    _put(front, pages.get_template("index.html").render(doors=doors, questions=DOORS, counts=counts, **shared))
+    ids = {entry.claim.id for entry in judged}
+    _put(folder / "differences.html", pages.get_template("differences.html").render(ids=ids, **shared))
     return front
+
+
+def bibtex(source: str) -> list[str]:
+    """Return the entries of the bibliography that a claim's source names."""
+    text = resources.files("attlas.claims").joinpath("references.bib").read_text(encoding="utf-8")
+    entries = {found[1]: found[0].strip() for found in re.finditer(r"@\w+\{(\w+),.*?\n\}", text, flags=re.DOTALL)}
+    return [entry for key, entry in entries.items() if re.search(rf"\b{key}\b", source)]
+
+
+def _data(entry: Judged, folder: Path) -> bool:
+    """Write the results of a claim as CSV; return whether the package that does it is there."""
+    try:
+        export(entry.records, folder / f"{entry.claim.id}.csv")
+    except InputError:
+        raise
+    except AttlasError:
+        return False
+    return True
 
 
 def _claim_page(entry: Judged) -> dict[str, Any]:
     records = entry.records
+    points = list(dict.fromkeys(json.dumps(record.point, sort_keys=True) for record in records))
     return {
+        "bibtex": bibtex(entry.claim.source),
+        "points": [json.loads(point) for point in points],
         "figure": _svg(entry) if entry.verdict else None,
         "seeds": sorted({record.seed for record in records}),
         "seconds": sum(record.seconds for record in records),
