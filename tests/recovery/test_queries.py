@@ -1,7 +1,5 @@
 """Recovery from chosen queries."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -253,11 +251,12 @@ def test_noise_that_nobody_told_is_measured_and_ends_in_a_certificate():
 
 
 def test_a_budget_ends_the_search_of_what_is_no_layer():
+    """Spent after the first fit, it leaves one head and its few queries; without it eight numbers of heads are tried."""
     A = stream(0, "teacher").standard_normal((4, 4))
-    began = time.perf_counter()
-    found = learn_from_queries(lambda X: np.tanh(X[-1] @ A), 4, heads=None, budget=1.0)
+    found = learn_from_queries(lambda X: np.tanh(X[-1] @ A), 4, heads=None, budget=1e-3)
     assert not found.met
-    assert time.perf_counter() - began < 60  # minutes, without it
+    assert found.layer.heads == 1
+    assert found.queries < 100
 
 
 @pytest.mark.parametrize("scale", [0.01, 0.1])
