@@ -110,9 +110,9 @@ def query(d, rank, noise, seed):
 
 def main():
     options = arguments()
-    planted, parities = (LAYERS[1:2], PARITIES[:1]) if options.quick else (LAYERS, PARITIES)
+    planted, parities = LAYERS, PARITIES
     if options.quick:
-        planted, parities = ([task._replace(d=5, n=300, budget=0.5) for task in rows] for rows in (planted, parities))
+        planted, parities = ([task._replace(d=5, n=300, budget=0.5)] for task in (LAYERS[1], PARITIES[0]))
     jobs = [
         (task, method, seed)
         for task in (*planted, *parities)

@@ -133,6 +133,23 @@ class TestDoubleDescent:
         assert 0 < found["best"] < found["small"]
         assert found["theory_best"] < found["theory_small"]
 
+    def test_sizes_are_not_mixed(self):
+        """A seed is a teacher only together with a size: pairing two sizes would widen every interval, or cancel a peak."""
+
+        def of(point, seed, rng):
+            size = point.d / 20
+            small = {0.2: 0.7, 0.3236: 1.2, 0.5: 0.4}[point.alpha] * size
+            best = {0.2: 0.7, 0.3236: 0.4, 0.5: 0.2}[point.alpha] * size
+            return {"small": small * (1 + 0.01 * rng.standard_normal()), "best": best, "theory_small": small,
+                    "theory_best": best, "limit": small, "bayes": best}  # fmt: skip
+
+        points = [trained_double_descent.Point(alpha=a, d=d) for d in (20, 200) for a in (0.2, 0.3236, 0.5)]
+        verdict = trained_double_descent.judge(made(trained_double_descent, points, 4, of))
+        assert verdict.outcome is Outcome.SUPPORTED
+        assert verdict.numbers["rise to the peak, logarithm ±"] < 0.05
+        mixed = made(trained_double_descent, [*points, points[0].model_copy(update={"noise": 1.0})], 4, of)
+        assert trained_double_descent.judge(mixed).outcome is Outcome.INCONCLUSIVE
+
 
 class TestImplicit:
     POINTS = tuple(trained_implicit.Point(d=d) for d in (20, 40))

@@ -25,6 +25,7 @@ from attlas.aim.model import Task as Task
 from attlas.aim.model import sample as sample
 from attlas.aim.model import teacher as teacher
 from attlas.aim.phase_diagram import phase_diagram as phase_diagram
+from attlas.aim.phase_diagram import trained_diagram as trained_diagram
 from attlas.aim.spectrum import density as density
 from attlas.aim.spectrum import edges as edges
 from attlas.aim.spectrum import mmse as mmse
@@ -48,5 +49,4 @@ from attlas.aim.trained import interpolation_threshold as interpolation_threshol
 from attlas.aim.trained import measurements as measurements
 from attlas.aim.trained import trained as trained
 from attlas.aim.trained import trained_curve as trained_curve
-from attlas.aim.trained import trained_diagram as trained_diagram
 from attlas.aim.trained import trained_threshold as trained_threshold

@@ -50,22 +50,17 @@ class Descent(Solution[Array]):
         Final objective of each, decay included, per sample.
     trace : array
         Mean loss per sample of every step (the longest run).
-    crowded : bool
-        Whether some student uses all of its columns: the smallest singular value of its W is not small.
     gaps : array of shape (inits,)
         With decay and the loss ``logits``: the duality gap of each student as a solution of the convex problem over all
         S >= 0, over its objective (see `minimise`); else NaN. A student of enough columns closes it.
+    narrow : bool
+        Whether students converged, use all of their columns and yet leave a gap: too few columns for the solution's rank.
     """
 
     singles: Array = field(default_factory=lambda: np.empty(0), repr=False)
     losses: Array = field(default_factory=lambda: np.empty(0))
     gaps: Array = field(default_factory=lambda: np.empty(0))
-    crowded: bool = False
-
-    @property
-    def narrow(self) -> bool:
-        """Whether the students converged and yet miss the solution over all S >= 0: too few columns for its rank."""
-        return self.converged and self.crowded and bool(np.any(self.gaps > NARROW))
+    narrow: bool = False
 
     def errors(self, S: ArrayLike) -> DescentErrors:
         """Return the errors against the teacher S.
@@ -145,14 +140,15 @@ def descend(
         X, W, gradient, decay, tolerance, integer(max_steps, "max_steps"), optimiser
     )
     singles = found @ found.transpose(0, 2, 1) / np.sqrt(rank * d)
-    gaps, crowded = np.full(inits, np.nan), False
+    gaps, narrow = np.full(inits, np.nan), False
     if decay > 0 and loss == "logits":
-        singular = np.linalg.svd(found, compute_uv=False)
-        crowded = rank < d and bool(np.any(singular[:, -1] > CROWDED * singular[:, 0]))
         problem = Problem(X, y, channel, decay)
         for i, S in enumerate(singles):
             e = problem.residual(S)
             gaps[i] = problem.gap(S, e, problem.slope(e))
+        singular = np.linalg.svd(found, compute_uv=False)
+        crowded = bool(np.any(singular[:, -1] > CROWDED * singular[:, 0]))
+        narrow = status is Status.CONVERGED and rank < d and crowded and bool(np.any(gaps > NARROW))
     result = Descent(
         singles.mean(0),
         status,
@@ -162,9 +158,9 @@ def descend(
         singles=singles,
         losses=losses / n,
         gaps=gaps,
-        crowded=crowded,
+        narrow=narrow,
     )
-    if result.narrow:
+    if narrow:
         warnings.warn(
             f"a student of {rank} columns is too narrow for the solution with this decay: a wider one fits better (duality"
             f" gap {gaps.max():.2g} of the objective)",

@@ -106,7 +106,7 @@ class Minimum(Solution[Array]):
         The objective, step by step.
     """
 
-    trace: float = np.nan  # type: ignore[assignment]
+    trace: float = np.nan  # type: ignore[assignment]  # of a matrix, as the papers mean it; steps are in `history`
     training: float = np.nan
     rank: float = np.nan
     history: Array = field(default_factory=lambda: np.empty(0), repr=False)
@@ -149,6 +149,10 @@ def minimise(
     Notes
     -----
     A step costs two products of X with a d x d matrix and one eigendecomposition; memory is that of X twice.
+
+    References
+    ----------
+    beck2009fast for the steps, odonoghue2015adaptive for the restart; boncoraglio2025inductive for the problem.
     """
     problem = Problem(X, y, channel, decay)
     real(tolerance, "tolerance", above=0)

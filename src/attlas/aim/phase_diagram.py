@@ -1,4 +1,4 @@
-"""Pictures of the error over samples and width, or samples and sequence length, with the exact threshold."""
+"""Pictures of the error over samples and width, sequence length or weight decay."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from attlas.aim.channels import Channel
 from attlas.aim.state_evolution import curve
+from attlas.aim.trained import best_decay, trained_curve
 from attlas.errors import InputError
 from attlas.inputs import numbers
 
@@ -69,4 +70,37 @@ def phase_diagram(channel: Channel | Sequence[Channel], alpha: ArrayLike, rho: A
     if inside.any():
         axis.legend(loc="upper right", fontsize=9)
     figure.colorbar(image, label="error of the query-key matrix, V")
+    return figure
+
+
+def trained_diagram(channel: Channel, alpha: ArrayLike, decay: ArrayLike, rho: float = 0.5) -> "Figure":
+    """Draw the test error and the rank of the trained matrix over (alpha, decay), with the best decay as a line.
+
+    Parameters
+    ----------
+    channel : Softmax or Linear
+    alpha, decay : array_like
+        Increasing, at least two each; decay positive, for its axis is logarithmic.
+    rho : float
+    """
+    from matplotlib.figure import Figure
+
+    alphas, decays = np.atleast_1d(numbers(alpha, "alpha", above=0)), np.atleast_1d(numbers(decay, "decay", above=0))
+    for name, values in (("alpha", alphas), ("decay", decays)):
+        if values.ndim != 1 or len(values) < 2 or not np.all(np.diff(values) > 0):
+            raise InputError(f"{name} must be an increasing list of at least two values")
+    data = trained_curve(channel, alphas, decays, rho)
+    few = np.linspace(alphas[0], alphas[-1], 25)
+    best = np.array([best_decay(channel, a, rho).decay for a in few])
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
+    for axis, name, label in zip(figure.subplots(1, 2), ("error", "rank"), ("test error", "rank over d"), strict=True):
+        image = axis.pcolormesh(alphas, decays, data[name].values, cmap="cividis_r", vmin=0, shading="nearest")
+        axis.plot(few, np.where(best > 0, best, np.nan), color="#D55E00", label="best decay")
+        axis.set(
+            xlabel="samples over d², alpha", ylabel="decay", yscale="log", ylim=(decays[0], decays[-1]), title=label
+        )
+        axis.set_xlim(alphas[0], alphas[-1])
+        figure.colorbar(image)
+        if np.any((best > decays[0]) & (best < decays[-1])):
+            axis.legend(loc="upper right", fontsize=9)
     return figure

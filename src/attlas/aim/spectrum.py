@@ -101,16 +101,18 @@ def quadrature(delta: Array, rho: Array, low: Array, high: Array) -> Spectrum:
     p = 1 / (delta + ratio)
     u = (p - rho * np.expm1(-w)) / (2 * s)
     density = np.sqrt(np.maximum(p - u * u, 0)) / np.pi
-    dx = (s * ratio + delta / s * (rho / ratio - p * p * ratio)) * half * np.sin(_THETA) * _DTHETA
+    x, slope = eigenvalue(w, delta, rho)
     flat = (*w.shape[:-2], -1)
-    parts = (s * ratio + 2 * delta * u, s * ratio, u, density, density * dx, w)
+    parts = (x, s * ratio, u, density, density * slope * half * np.sin(_THETA) * _DTHETA, w)
     return Spectrum(*(part.reshape(flat) for part in parts))
 
 
-def eigenvalue(w: Array, delta: Array, rho: Array) -> Array:
-    """Return x of w = log(f/s), on the support, where it rises with w."""
-    ratio = np.exp(w)
-    return np.asarray(np.sqrt(rho) * ratio + delta / np.sqrt(rho) * (1 / (delta + ratio) - rho * np.expm1(-w)))
+def eigenvalue(w: Array, delta: Array, rho: Array) -> tuple[Array, Array]:
+    """Return x = f + 2 Delta u of w = log(f/s), and dx/dw, which is positive on the support."""
+    s, ratio = np.sqrt(rho), np.exp(w)
+    p = 1 / (delta + ratio)
+    x = s * ratio + delta / s * (p - rho * np.expm1(-w))
+    return x, s * ratio + delta / s * (rho / ratio - p * p * ratio)
 
 
 def edges(delta: float, rho: float) -> Array:

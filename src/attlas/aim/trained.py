@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attlas.aim import spectrum
 from attlas.aim.channels import Channel, Linear, Softmax
-from attlas.aim.spectrum import mmse
+from attlas.aim.shrunk import Shrunk
 from attlas.aim.state_evolution import state_evolution
 from attlas.errors import InputError
 from attlas.inputs import numbers, real
@@ -32,13 +32,12 @@ from attlas.numerics import Solution, Status
 
 if TYPE_CHECKING:
     import xarray
-    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
 _LOWEST = 1e-12  # of the noises Delta at which roots are looked for
 _WIDEST, _STRONGEST, _QUIETEST, _LOUDEST = 1e4, 1e6, 1e-9, 1e4  # rho and decay at most, sig2 between, if there is any
-_INNER = 100  # steps for theta, at most
+CURVES = ("error", "training", "rank", "trace", "overlap", "residual")
 RESIDUAL = 1e-6  # of the equations, relative: what counts as solved
 
 
@@ -64,7 +63,7 @@ class Trained(Solution[float]):
         As given.
     """
 
-    trace: float = np.nan  # type: ignore[assignment]
+    trace: float = np.nan  # type: ignore[assignment]  # of a matrix, as the papers mean it; there are no steps to trace
     training: float = np.nan
     rank: float = np.nan
     overlap: float = np.nan
@@ -125,6 +124,9 @@ class TrainedThreshold(NamedTuple):
 def measurements(channel: Channel, alpha: ArrayLike) -> tuple[Array, float]:
     """Return A = 2 (measurements)/d^2 and the variance sig2 of their noise, for n = alpha d^2 outputs of a channel.
 
+    Softmax: A = alpha (T^2 + T - 2), no noise. Linear with noise D on every index: A = alpha (T^2 + T), sig2 = D T/(T + 1),
+    the mean over indices, of which those on the diagonal count half.
+
     Raises
     ------
     InputError
@@ -166,23 +168,30 @@ def trained(channel: Channel, alpha: float, rho: float, decay: float) -> Trained
     >>> found = aim.trained(aim.Softmax(2), alpha=0.1, rho=0.5, decay=0.01)
     >>> print(f"{found.value:.4f} {found.rank:.3f} {found.trace:.3f}")
     0.5373 0.394 0.500
+
+    References
+    ----------
+    boncoraglio2025inductive, for the softmax channel without noise and the linear one, as d grows.
     """
-    A, noise = measurements(channel, real(alpha, "alpha", above=0))
-    rho, decay = _width(rho), float(_decays(real(decay, "decay", least=0)))
-    ones = np.ones(1)
-    (delta,), (theta,) = _solve(A * ones, rho * ones, noise * ones, decay * ones)
-    if delta == 0:
-        return Trained(
-            0.0, Status.CONVERGED, 0.0, 0, training=0.0, rank=min(rho, 1.0), trace=float(np.sqrt(rho)), overlap=1 + rho,
-            delta=0.0, theta=0.0, rho=rho, decay=decay,
-        )  # fmt: skip
-    at = family(delta, theta, rho, noise)
-    residual = float(_residual(at, A, theta, np.array(decay)))
+    found = _reached(channel, np.array([real(alpha, "alpha", above=0)]), rho, _decays([real(decay, "decay", least=0)]))
+    values = {name: float(value[0]) for name, value in found.items()}
+    residual, error = values.pop("residual"), values.pop("error")
     status = Status.CONVERGED if residual < RESIDUAL else Status.OUT_OF_STEPS
-    return Trained(
-        float(at.error), status, residual, 0, training=float(at.training), rank=float(at.rank), trace=float(at.trace),
-        overlap=float(at.overlap), delta=float(delta), theta=float(theta), rho=rho, decay=decay,
-    )  # fmt: skip
+    return Trained(error, status, residual, 0, rho=float(rho), decay=float(decay), **values)
+
+
+def _reached(channel: Channel, alpha: Array, rho: float, decay: Array) -> dict[str, Array]:
+    """Return what training reaches, and by how much the equations are missed, for alphas and decays of one length."""
+    A, noise = measurements(channel, alpha)
+    width = _width(rho)
+    delta, theta = _solve(A, np.full(len(A), width), np.full(len(A), noise), decay)
+    perfect = delta == 0
+    at = family(np.where(perfect, 1.0, delta), theta, width, noise)
+    found = at._asdict() | {"residual": _residual(at, A, theta, decay), "delta": delta, "theta": theta}
+    teacher = {"error": 0.0, "training": 0.0, "rank": min(width, 1.0), "trace": np.sqrt(width), "overlap": 1 + width}
+    for name, value in (teacher | {"residual": 0.0}).items():
+        found[name] = np.where(perfect, value, found[name])
+    return {name: found[name] for name in (*teacher, "residual", "delta", "theta")}
 
 
 def family(delta: ArrayLike, theta: ArrayLike, rho: float, noise: float = 0.0) -> Family:
@@ -206,11 +215,9 @@ def family(delta: ArrayLike, theta: ArrayLike, rho: float, noise: float = 0.0) -
         ) from mismatch
     if delta.size and delta.max() > _highest(width):
         raise InputError(f"delta must be at most {_highest(width):g} at rho = {width:g}; got {delta.max():g}")
-    at = _Spectra(delta, np.full(delta.shape, width))
-    error, D, *_ = at.moments(theta)
-    rank, trace, overlap = at.summary(theta)
-    A = (sig2 + error) / delta
-    return Family(A, theta * (A - D) / 2, error, (1 - D / A) ** 2 * A * delta, rank, trace, overlap)
+    at = Shrunk(delta, np.full(delta.shape, width))(theta)
+    A, D = (sig2 + at.error) / delta, at.divergence
+    return Family(A, theta * (A - D) / 2, at.error, (1 - D / A) ** 2 * A * delta, at.rank, at.trace, at.overlap)
 
 
 def best_decay(channel: Channel, alpha: float, rho: float) -> BestDecay:
@@ -218,12 +225,15 @@ def best_decay(channel: Channel, alpha: float, rho: float) -> BestDecay:
 
     At the best decay the error is stationary in theta: int_{x > theta} rho_R (2 Delta h - theta) = 0. Where that asks for a
     negative decay, as without noise and with enough samples, the limit decay -> 0+ is best.
+
+    References
+    ----------
+    Derived here from the equations of boncoraglio2025inductive.
     """
     A, noise = measurements(channel, real(alpha, "alpha", above=0))
     rho = _width(rho)
     bayes = state_evolution(channel, alpha, rho, steps=0).value
     limit = trained(channel, alpha, rho, 0.0)
-
     ones = np.ones(1)
     (delta,), (theta,) = _outer(A * ones, rho * ones, noise * ones, 0 * ones, _stationary)
     if delta == 0:
@@ -267,6 +277,10 @@ def trained_threshold(rho: float) -> TrainedThreshold:
     With t = theta/sqrt(Delta (1 - rho)) as Delta -> 0 and mu the semicircle of radius 2, E/Delta -> M(t) = 2 rho - rho^2 +
     rho (1 - rho) t^2 + (1 - rho)^2 int (u - t)_+^2 dmu. The first is the minimum of M, the second M(0) = 1/2 + rho -
     rho^2/2. Both are 1 for rho >= 1. Divide by T^2 + T - 2 (softmax) or T^2 + T (linear) for alpha.
+
+    References
+    ----------
+    boncoraglio2025inductive for the first; both derived here, in closed form but for one root.
     """
     from scipy.optimize import brentq
 
@@ -290,6 +304,10 @@ def interpolation_threshold(channel: Channel, rho: float) -> tuple[float, float]
     """Return the alpha below which training without decay fits the data exactly, and the test error there: its peak.
 
     There theta = 0 and D = A. The peak is finite. Without noise the error there is zero, and alpha that of S >= 0 alone.
+
+    References
+    ----------
+    Derived here from the equations of boncoraglio2025inductive.
     """
     from scipy.optimize import brentq
 
@@ -299,9 +317,9 @@ def interpolation_threshold(channel: Channel, rho: float) -> tuple[float, float]
         return trained_threshold(rho).psd_only / float(per_alpha), 0.0
 
     def excess(log_delta: float) -> float:
-        at = _Spectra(np.array([np.exp(log_delta)]), np.array([rho]))
-        error, D, *_ = at.moments(np.zeros(1))
-        return float(noise + error[0] - D[0] * at.delta[0])
+        delta = np.exp(log_delta)
+        at = Shrunk(np.array([delta]), np.array([rho]))(np.zeros(1))
+        return float(noise + at.error[0] - at.divergence[0] * delta)
 
     delta = float(np.exp(brentq(excess, np.log(_LOWEST), np.log(_highest(rho)), xtol=1e-13)))
     at = family(delta, 0.0, rho, noise)
@@ -319,169 +337,34 @@ def trained_curve(channel: Channel, alpha: ArrayLike, decay: ArrayLike, rho: flo
     alphas, decays = np.atleast_1d(numbers(alpha, "alpha", above=0)), np.atleast_1d(_decays(decay))
     if alphas.ndim != 1 or decays.ndim != 1:
         raise InputError(f"alpha and decay must be numbers or lists; got shapes {alphas.shape} and {decays.shape}")
-    width = _width(rho)
-    A, noise = measurements(channel, alphas)
-    grid = [np.array(a, dtype=float).ravel() for a in np.broadcast_arrays(A[None, :], decays[:, None])]
-    delta, theta = _solve(grid[0], np.full(grid[0].shape, width), np.full(grid[0].shape, noise), grid[1])
-    perfect = delta == 0
-    at = family(np.where(perfect, 1.0, delta), np.where(perfect, 0.0, theta), width, noise)
-    exact = (0.0, 0.0, min(width, 1.0), np.sqrt(width), 1 + width, 0.0)
-    names = ("error", "training", "rank", "trace", "overlap", "residual")
-    columns = (at.error, at.training, at.rank, at.trace, at.overlap, _residual(at, grid[0], theta, grid[1]))
-    shape = (len(decays), len(alphas))
+    grid = [a.ravel() for a in np.broadcast_arrays(alphas[None, :], decays[:, None])]
+    found = _reached(channel, grid[0], rho, grid[1])
     return xarray.Dataset(
-        {
-            name: (("decay", "alpha"), np.where(perfect, value, column).reshape(shape))
-            for name, value, column in zip(names, exact, columns, strict=True)
-        },
+        {name: (("decay", "alpha"), found[name].reshape(len(decays), len(alphas))) for name in CURVES},
         {"alpha": alphas, "decay": decays},
-        {"channel": repr(channel), "rho": width},
+        {"channel": repr(channel), "rho": float(rho)},
     )
 
 
-def trained_diagram(channel: Channel, alpha: ArrayLike, decay: ArrayLike, rho: float = 0.5) -> "Figure":
-    """Draw the test error and the rank of the trained matrix over (alpha, decay), with the best decay as a line.
-
-    Parameters
-    ----------
-    channel : Softmax or Linear
-    alpha, decay : array_like
-        Increasing, at least two each; decay positive, for its axis is logarithmic.
-    rho : float
-    """
-    from matplotlib.figure import Figure
-
-    alphas, decays = np.atleast_1d(numbers(alpha, "alpha", above=0)), np.atleast_1d(numbers(decay, "decay", above=0))
-    for name, values in (("alpha", alphas), ("decay", decays)):
-        if values.ndim != 1 or len(values) < 2 or not np.all(np.diff(values) > 0):
-            raise InputError(f"{name} must be an increasing list of at least two values")
-    data = trained_curve(channel, alphas, decays, rho)
-    few = np.linspace(alphas[0], alphas[-1], 25)
-    best = np.array([best_decay(channel, a, rho).decay for a in few])
-    figure = Figure(figsize=(9, 3.8), layout="constrained")
-    for axis, name, label in zip(figure.subplots(1, 2), ("error", "rank"), ("test error", "rank over d"), strict=True):
-        image = axis.pcolormesh(alphas, decays, data[name].values, cmap="cividis_r", vmin=0, shading="nearest")
-        axis.plot(few, np.where(best > 0, best, np.nan), color="#D55E00", label="best decay")
-        axis.set(
-            xlabel="samples over d², alpha", ylabel="decay", yscale="log", ylim=(decays[0], decays[-1]), title=label
-        )
-        axis.set_xlim(alphas[0], alphas[-1])
-        figure.colorbar(image)
-        if np.any((best > decays[0]) & (best < decays[-1])):
-            axis.legend(loc="upper right", fontsize=9)
-    return figure
-
-
-class _Spectra:
-    """Integrals over the spectra of R at noises Delta, cut at a shift theta: one element for each."""
-
-    def __init__(self, delta: Array, rho: Array) -> None:
-        self.delta, self.rho = delta, rho
-        self.low, self.high = spectrum.panels(delta, rho)
-        self.bottom_ends, self.top_ends = (
-            spectrum.eigenvalue(w, delta[..., None], rho[..., None]) for w in (self.low, self.high)
-        )
-        self.top = self.top_ends.max(-1)
-        self.bayes = mmse(delta, rho)
-
-    def take(self, which: NDArray[np.bool_]) -> "_Spectra":
-        """Return some of the elements."""
-        part = object.__new__(_Spectra)
-        part.__dict__.update({name: value[which] for name, value in self.__dict__.items()})
-        return part
-
-    def _cut(self, theta: Array) -> Array:
-        """Return w at x = theta in each panel, or its nearer end: Newton's method, kept in a bracket."""
-        delta, rho = self.delta[..., None], self.rho[..., None]
-        low, high = self.low, self.high
-        goal = np.clip(theta[..., None], self.bottom_ends, self.top_ends)
-        w = low + (high - low) * (goal - self.bottom_ends) / np.maximum(self.top_ends - self.bottom_ends, 1e-300)
-        for _ in range(60):
-            ratio = np.exp(w)
-            p = 1 / (delta + ratio)
-            missed = np.sqrt(rho) * ratio + delta / np.sqrt(rho) * (p - rho * np.expm1(-w)) - goal
-            slope = np.sqrt(rho) * ratio + delta / np.sqrt(rho) * (rho / ratio - p * p * ratio)
-            low, high = np.where(missed < 0, w, low), np.where(missed < 0, high, w)
-            with np.errstate(all="ignore"):
-                step = w - missed / slope
-            moved = np.where((step >= low) & (step <= high), step, (low + high) / 2)
-            far = np.abs(moved - w).max(initial=0.0)
-            w = moved
-            if far < 1e-9:  # the next step would be its square
-                break
-        return np.asarray(np.where(goal <= self.bottom_ends, self.low, np.where(goal >= self.top_ends, self.high, w)))
-
-    def _nodes(self, theta: Array) -> tuple[spectrum.Spectrum, spectrum.Spectrum]:
-        cut = self._cut(theta)
-        return (
-            spectrum.quadrature(self.delta, self.rho, self.low, cut),
-            spectrum.quadrature(self.delta, self.rho, cut, self.high),
-        )
-
-    def moments(self, theta: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """Return E, D, -dD/dtheta, int_{x > theta} (2 Delta h - theta) = -dE/dtheta/2, and the share above theta."""
-        below, above = self._nodes(theta)
-        shift = theta[..., None]
-        lean = 2 * self.delta[..., None] * above.hilbert - shift  # f - f_B
-        error = self.bayes + (below.weight * below.f**2).sum(-1) + (above.weight * lean**2).sum(-1)
-        D = 2 * (above.weight * (above.x - shift) * above.hilbert).sum(-1)
-        slope = 2 * (above.weight * above.hilbert).sum(-1)
-        return error, D, slope, (above.weight * lean).sum(-1), above.weight.sum(-1)
-
-    def summary(self, theta: Array) -> tuple[Array, Array, Array]:
-        """Return rank, trace and overlap."""
-        _, above = self._nodes(theta)
-        kept = above.weight * (above.x - theta[..., None])
-        return above.weight.sum(-1), kept.sum(-1), (kept * above.f).sum(-1)
-
-    def root(self, function: Callable[..., tuple[Array, Array]], high: Array, *args: Array) -> Array:
-        """Return theta in [0, high] where function(spectra, theta, *args) is zero, given with its slope.
-
-        It has one zero, which it crosses from below, or none if it is positive at zero already: then theta = 0.
-        """
-        theta = np.zeros(len(high))
-        todo = function(self, theta, *args)[0] < 0
-        low, high = theta[todo], high[todo]
-        here = high / 2
-        places, part, rest = np.flatnonzero(todo), self.take(todo), [a[todo] for a in args]
-        for _ in range(_INNER):
-            if not len(places):
-                break
-            value, slope = function(part, here, *rest)
-            low, high = np.where(value < 0, here, low), np.where(value < 0, high, here)
-            with np.errstate(all="ignore"):
-                step = here - value / slope
-            inside = (step > low) & (step < high)
-            moved = np.where(inside, step, (low + high) / 2)
-            # a step of Newton's leaves its square as the error, a halving leaves itself
-            done = np.abs(moved - here) <= np.where(inside, 1e-8, 1e-14) * moved
-            here = moved
-            theta[places] = here
-            left = ~done
-            places, part, rest = places[left], part.take(left), [a[left] for a in rest]
-            low, high, here = low[left], high[left], here[left]
-        return theta
-
-
-def _shift(at: _Spectra, A: Array, decay: Array) -> Array:
+def _shift(spectra: Shrunk, A: Array, decay: Array) -> Array:
     """Return theta of decay = theta (A - D)/2 at given noises; for decay = 0 that of D = A, or zero."""
 
-    def excess(at: _Spectra, theta: Array, A: Array, decay: Array) -> tuple[Array, Array]:
-        _, D, slope, *_ = at.moments(theta)
-        room, limit = A - D, decay == 0
-        return np.where(limit, room, theta * room - 2 * decay), np.where(limit, slope, room + theta * slope)
+    def excess(spectra: Shrunk, theta: Array, A: Array, decay: Array) -> tuple[Array, Array]:
+        at = spectra(theta)
+        room, limit = A - at.divergence, decay == 0
+        return np.where(limit, room, theta * room - 2 * decay), np.where(limit, at.slope, room + theta * at.slope)
 
-    return at.root(excess, np.maximum(at.top, 2 * decay / A), A, decay)
+    return spectra.root(excess, np.maximum(spectra.top, 2 * decay / A), A, decay)
 
 
-def _stationary(at: _Spectra, A: Array, decay: Array) -> Array:  # noqa: ARG001
+def _stationary(spectra: Shrunk, A: Array, decay: Array) -> Array:  # noqa: ARG001
     """Return the theta that minimises E at given noises."""
 
-    def falling(at: _Spectra, theta: Array) -> tuple[Array, Array]:
-        _, _, _, lean, rank = at.moments(theta)
-        return -lean, rank
+    def falling(spectra: Shrunk, theta: Array) -> tuple[Array, Array]:
+        at = spectra(theta)
+        return -at.lean, at.rank
 
-    return at.root(falling, at.top)
+    return spectra.root(falling, spectra.top)
 
 
 def _solve(A: Array, rho: Array, noise: Array, decay: Array) -> tuple[Array, Array]:
@@ -496,15 +379,14 @@ def _solve(A: Array, rho: Array, noise: Array, decay: Array) -> tuple[Array, Arr
 
 
 def _outer(
-    A: Array, rho: Array, noise: Array, decay: Array, shift: Callable[[_Spectra, Array, Array], Array]
+    A: Array, rho: Array, noise: Array, decay: Array, shift: Callable[[Shrunk, Array, Array], Array]
 ) -> tuple[Array, Array]:
     """Return the root in Delta of A Delta = noise + E(Delta, shift), and the shift there; zeros where there is none."""
     from scipy.optimize import elementwise
 
     def excess(log_delta: Array, A: Array, rho: Array, noise: Array, decay: Array) -> Array:
-        at = _Spectra(np.exp(log_delta), rho)
-        error = at.moments(shift(at, A, decay))[0]
-        return np.asarray(np.log((noise + error) / A) - log_delta)
+        spectra = Shrunk(np.exp(log_delta), rho)
+        return np.asarray(np.log((noise + spectra(shift(spectra, A, decay)).error) / A) - log_delta)
 
     low = np.full(len(A), np.log(_LOWEST))
     high = np.log([_highest(r) for r in rho])
@@ -520,5 +402,5 @@ def _outer(
             maxiter=80,
         )
         delta[found] = np.exp(root.x)
-        theta[found] = shift(_Spectra(delta[found], rho), A, decay)
+        theta[found] = shift(Shrunk(delta[found], rho), A, decay)
     return delta, theta

@@ -7,6 +7,7 @@ import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
 from attlas import aim
+from attlas.aim.minimise import Problem
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
 from attlas.claims.trained_tasks import least_trace, size_of
@@ -37,7 +38,7 @@ def measure(point: Point, seed: int) -> Result:
     task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
     size = size_of(task, point.rho)
     least = least_trace(task.X, task.y, channel, SMALL)
-    zero = 0.25 * float(np.mean(np.sum(np.square(_centred(channel, task)), axis=(1, 2))))
+    zero = 0.25 * float(np.sum(Problem(task.X, task.y, channel, 0.0).target ** 2)) / len(task.X)  # the loss at S = 0
     result: Result = {"least": least.error(task.S) / size, "least_trace": least.trace}
     for name, scale in STARTS.items():
         found = aim.descend(
@@ -51,11 +52,6 @@ def measure(point: Point, seed: int) -> Result:
         }
     bayes = aim.state_evolution(channel, point.alpha, point.rho, steps=0).value
     return result | {"theory": aim.trained(channel, point.alpha, point.rho, 0.0).value, "bayes": bayes}
-
-
-def _centred(channel: aim.Softmax, task: aim.Task) -> np.ndarray:
-    h = np.log(task.y) / channel.beta
-    return np.asarray(h - h.mean((1, 2), keepdims=True))
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
@@ -113,9 +109,9 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def cost(point: Point) -> Cost:
-    """Expect the steps of two descents."""
+    """Expect the steps of two descents, most of them overhead at small sizes."""
     n, r = point.alpha * point.d**2, point.student * point.d
-    return Cost(0.5 + point.steps * (1e-4 + 8e-10 * n * point.d * r), int(80_000_000 + 100 * n * point.d))
+    return Cost(0.5 + point.steps * (4e-4 + 8e-10 * n * point.d * r), int(80_000_000 + 100 * n * point.d))
 
 
 CLAIM = Claim(

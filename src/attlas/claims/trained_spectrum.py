@@ -39,15 +39,12 @@ def measure(point: Point, seed: int) -> Result:
     found = aim.minimise(task.X, task.y, channel, point.decay, tolerance=TOLERANCE, throw=False)
     theory = aim.trained(channel, point.alpha, point.rho, point.decay)
     eigenvalues = np.sort(np.linalg.eigvalsh(found.value))
-    expected = quantiles(theory, (np.arange(point.d) + 0.5) / point.d)
+    shares = (np.arange(point.d) + 0.5) / point.d
     return {
-        "distance": float(np.abs(eigenvalues - expected).mean()),
-        "unshifted": float(
-            np.abs(eigenvalues - quantiles(theory, (np.arange(point.d) + 0.5) / point.d, shift=False)).mean()
-        ),
+        "distance": float(np.abs(eigenvalues - quantiles(theory, shares)).mean()),
+        "unshifted": float(np.abs(eigenvalues - quantiles(theory, shares, shift=False)).mean()),
         "zeros": 1 - found.rank,
         "theory_zeros": theory.zero_mass,
-        "top": float(eigenvalues[-1]),
         "gap": found.residual,
     }
 
@@ -55,8 +52,9 @@ def measure(point: Point, seed: int) -> Result:
 def quantiles(theory: aim.Trained, shares: NDArray[np.float64], shift: bool = True) -> NDArray[np.float64]:
     """Return the quantiles of the predicted law; without the shift, those of max(R, 0), which it must be told from."""
     edge = float(aim.edges(theory.delta, theory.rho)[-1])
-    x = np.linspace(0, edge - (theory.theta if shift else 0.0), _GRID)
-    density = aim.density(x + (theory.theta if shift else 0.0), theory.delta, theory.rho)
+    moved = theory.theta if shift else 0.0
+    x = np.linspace(0, edge - moved, _GRID)
+    density = aim.density(x + moved, theory.delta, theory.rho)
     above = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(x))])
     return np.interp(shares, above + (1 - above[-1]), x, left=0.0)
 

@@ -75,8 +75,9 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         ratios = [m.result[name] / m.result[f"theory_{name}"] for m in measurements if m.point.d == largest]
         numbers[f"{name} over theory at d = {largest}, mean"] = float(np.mean(ratios))
     reason = f"descent ends within {apart:.1e} of the convex solution; {verdict.reason}"
-    outcome = verdict.outcome if apart < SAME else Outcome.REFUTED
-    return Verdict(outcome, reason, verdict.margin if apart < SAME else SAME - apart, verdict.unit, numbers)
+    if not apart < SAME:
+        return Verdict(Outcome.REFUTED, reason, SAME - apart, "of ||S||", numbers)
+    return Verdict(verdict.outcome, reason, verdict.margin, verdict.unit, numbers)
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
@@ -103,9 +104,9 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def cost(point: Point) -> Cost:
-    """Expect a thousand steps of either kind."""
-    n = point.alpha * point.d**2
-    return Cost(0.3 + 1e-7 * n * point.d**2 / 10 * (0.1 / point.decay) ** 0.5, int(60_000_000 + 100 * n * point.d))
+    """Expect some hundred steps of either kind, more at small decays."""
+    seconds = 0.3 + 3e-6 * point.d**3 * point.alpha / 0.1 * (0.1 / point.decay) ** 0.5
+    return Cost(seconds, int(60_000_000 + 100 * point.alpha * point.d**3))
 
 
 CLAIM = Claim(

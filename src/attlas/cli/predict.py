@@ -111,7 +111,7 @@ def trained(
         raise InputError(f"--channel must be softmax or linear; the theory is derived for no other; got {channel!r}")
     if channel == "softmax" and noise:
         raise InputError("--noise is for --channel linear; softmax outputs have none")
-    grid = _grid(tokens=tokens, rho=rho, alpha=alpha, decay=decay)
+    grid = _grid(as_json, as_csv, tokens=tokens, rho=rho, alpha=alpha, decay=decay)
     channels = [aim.Softmax(T) if channel == "softmax" else aim.Linear(T, noise) for T in grid["tokens"]]
     if diagram is not None:
         if len(channels) > 1 or len(grid["rho"]) > 1:
@@ -170,8 +170,10 @@ def _draw_trained(rows: list[dict[str, Any]], target: Path) -> None:
     _save(figure, target)
 
 
-def _grid(**texts: str) -> dict[str, list[Any]]:
-    """Return the values of every option, numbers or ranges."""
+def _grid(as_json: bool, as_csv: bool, **texts: str) -> dict[str, list[Any]]:
+    """Return the values of every option, numbers or ranges, or refuse what cannot be shown before it is computed."""
+    if as_json and as_csv:
+        raise InputError("--json and --csv exclude each other")
     grid = {name: parse_values(text, f"--{name}") for name, text in texts.items()}
     for name, values in grid.items():
         if any(isinstance(value, str) for value in values):
@@ -181,8 +183,6 @@ def _grid(**texts: str) -> dict[str, list[Any]]:
 
 def _show(rows: list[dict[str, Any]], as_json: bool, as_csv: bool, plot: Path | None, short: tuple[str, ...]) -> None:
     """Print the rows: as JSON, as CSV, one in full, or several in short; nothing of several if they were drawn."""
-    if as_json and as_csv:
-        raise InputError("--json and --csv exclude each other")
     single = len(rows) == 1
     if as_json:
         typer.echo(json.dumps(rows[0] if single else rows, indent=2))
@@ -211,7 +211,7 @@ def _predict(
     diagram: Path | None,
 ) -> None:
     """Compute every combination and show it."""
-    grid = _grid(tokens=tokens, rho=rho, alpha=alpha)
+    grid = _grid(as_json, as_csv, tokens=tokens, rho=rho, alpha=alpha)
     if diagram is not None:
         _draw_diagram(channel, grid, diagram)
         if plot is None and not as_json and not as_csv:

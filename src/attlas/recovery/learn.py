@@ -288,9 +288,9 @@ def _explained(train: Examples, fresh: Examples, fit: Fit) -> float:
         F, rest = F[:, columns], rest[:, columns]
     G = F.T @ F
     G.flat[:: len(G) + 1] += 1e-6 * float(np.trace(G)) / len(G)
-    left, before = missed(fresh), float(np.sum(missed(fresh) ** 2))
-    after = float(np.sum((left - rest @ np.linalg.solve(G, F.T @ missed(some))) ** 2))
-    return 1 - after / max(before, np.finfo(float).tiny)
+    left = missed(fresh)
+    after = left - rest @ np.linalg.solve(G, F.T @ missed(some))
+    return 1 - float(np.sum(after**2)) / max(float(np.sum(left**2)), np.finfo(float).tiny)
 
 
 def _closer(train: Examples, fit: Fit) -> float:

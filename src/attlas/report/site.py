@@ -7,11 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from attlas import __version__
-from attlas.errors import AttlasError, InputError
+from attlas.errors import InputError
 from attlas.lab import Judged
 from attlas.store import export
 
@@ -42,7 +43,9 @@ def write(judged: Sequence[Judged], out: Path | str, tier: str, seed: int = 0) -
     )
     shared: dict[str, Any] = {"version": __version__, "tier": tier, "seed": seed}
     for entry in judged:
-        data = f"{entry.claim.id}.csv" if entry.records and _data(entry, folder) else None
+        data = f"{entry.claim.id}.csv" if entry.records and find_spec("pandas") else None
+        if data:
+            export(entry.records, folder / data)
         page = pages.get_template("claim.html").render(entry=entry, data=data, **_claim_page(entry), **shared)
         _put(folder / f"{entry.claim.id}.html", page)
     known = [*DOORS, *sorted({entry.claim.door for entry in judged} - set(DOORS))]
@@ -60,17 +63,6 @@ def bibtex(source: str) -> list[str]:
     text = resources.files("attlas.claims").joinpath("references.bib").read_text(encoding="utf-8")
     entries = {found[1]: found[0].strip() for found in re.finditer(r"@\w+\{(\w+),.*?\n\}", text, flags=re.DOTALL)}
     return [entry for key, entry in entries.items() if re.search(rf"\b{key}\b", source)]
-
-
-def _data(entry: Judged, folder: Path) -> bool:
-    """Write the results of a claim as CSV; return whether the package that does it is there."""
-    try:
-        export(entry.records, folder / f"{entry.claim.id}.csv")
-    except InputError:
-        raise
-    except AttlasError:
-        return False
-    return True
 
 
 def _claim_page(entry: Judged) -> dict[str, Any]:
