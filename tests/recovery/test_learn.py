@@ -1,5 +1,7 @@
 """Recovery from examples, the certificate, and hard instances."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,14 @@ def test_a_layer_that_is_not_of_this_kind_gets_no_certificate():
     too_few = learn(*task(3)[:2], 1, budget=3, max_starts=3).certificate
     assert not too_few.met  # a best single head exists and all starts find it; what is left depends on the tokens
     assert "the tokens explain" in too_few.reason
+
+
+def test_one_more_head_is_a_second_witness(monkeypatch):
+    """Structure beyond second order would escape the regression on the tokens; that one more head fits better tells it too."""
+    monkeypatch.setattr(sys.modules["attlas.recovery.learn"], "_explained", lambda *_: 0.0)
+    certificate = learn(*task(3)[:2], 1, budget=3, max_starts=3).certificate
+    assert not certificate.met
+    assert "1 are too few" in certificate.reason
 
 
 @pytest.mark.parametrize("heads", [12, None])
