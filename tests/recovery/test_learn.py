@@ -68,7 +68,7 @@ def test_a_layer_that_is_not_of_this_kind_gets_no_certificate():
 
 
 def test_one_more_head_is_a_second_witness(monkeypatch):
-    """Structure beyond second order would escape the regression on the tokens; that one more head fits better tells it too."""
+    """Structure beyond second order would escape the regression on the tokens; that one more head fits better tells it."""
     monkeypatch.setattr(sys.modules["attlas.recovery.learn"], "_explained", lambda *_: 0.0)
     certificate = learn(*task(3)[:2], 1, budget=3, max_starts=3).certificate
     assert not certificate.met
