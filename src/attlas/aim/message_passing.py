@@ -1,5 +1,6 @@
 """Approximate message passing: the algorithm that follows the state evolution."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -74,6 +75,7 @@ def message_passing(
     tolerance: float = 1e-7,
     max_steps: int = 300,
     throw: bool = True,
+    watch: Callable[[int, float], object] | None = None,
 ) -> Estimate: ...
 
 
@@ -89,6 +91,7 @@ def message_passing(
     tolerance: float = 1e-7,
     max_steps: int = 300,
     throw: bool = True,
+    watch: Callable[[int, float], object] | None = None,
 ) -> Estimate | LayersEstimate:
     """Estimate S from sequences and outputs, at the error of `state_evolution` as d grows.
 
@@ -122,6 +125,8 @@ def message_passing(
         Near a threshold about 1/|1 - alpha/alpha_c| are needed.
     throw : bool, default True
         Raise `ConvergenceError` if not converged; otherwise the status says so.
+    watch : callable, optional
+        Called after every step with its number and V as the algorithm believes it; not for `Deep`.
 
     References
     ----------
@@ -165,6 +170,8 @@ def message_passing(
         trace.append(V)
         if truth is not None:
             errors.append(distance(truth, S_hat))
+        if watch is not None:
+            watch(step + 1, V)
         if not np.isfinite(change):
             status = Status.DIVERGED
             break

@@ -265,6 +265,27 @@ def report(
         typer.echo(f"The atlas is at {page.resolve().as_uri()}")
 
 
+@app.command()
+def explore(
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host", help="Where to listen. Others than 127.0.0.1 let other machines in, without a password."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8050,
+    store: StorePath = STORE,
+    full: Full = False,
+    seed: SeedNumber = 0,
+    workers: UnusedWorkers = None,
+    scheduler: UnusedScheduler = None,
+) -> None:
+    """Serve the page to play with, on this machine, until Ctrl-C."""
+    from attlas.explorer import serve
+
+    serve(store, host, port, _tier(full), seed, lambda address: typer.echo(f"attlas is at {address} (Ctrl-C ends it)"))
+
+
 @store_app.command("check")
 def check_store(
     as_json: Json = False,

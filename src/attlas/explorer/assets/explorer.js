@@ -1,0 +1,28 @@
+// What the browser does by itself: the address bar, the numbers beside sliders, saving a figure.
+window.dash_clientside = window.dash_clientside || {};
+window.dash_clientside.explorer = {
+  // Write the state into the address, and return the address of the data of the same state.
+  address: function (values, ids, link) {
+    const query = new URLSearchParams();
+    ids.forEach((id, i) => query.set(id.control.split(".").slice(1).join("."), values[i]));
+    if (ids.length) {
+      window.history.replaceState(window.history.state, "", window.location.pathname + "?" + query);
+    }
+    return link.split("?")[0] + "?" + query;
+  },
+  number: function (value) {
+    return String(Number(value));
+  },
+  powers: function (value) {
+    return Number(Math.pow(10, value)).toPrecision(2);
+  },
+  save: function (clicks, ids) {
+    const clicked = window.dash_clientside.callback_context.triggered[0];
+    if (clicked && clicked.value) {
+      const name = JSON.parse(clicked.prop_id.split(".").slice(0, -1).join(".")).save;
+      const plot = document.querySelector("#" + CSS.escape(name) + " .js-plotly-plot");
+      window.Plotly.downloadImage(plot, { format: "svg", width: 800, height: 560, filename: "attlas-" + name });
+    }
+    return ids.map(() => window.dash_clientside.no_update);
+  },
+};

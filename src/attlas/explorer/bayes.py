@@ -1,0 +1,303 @@
+"""The door of Bayes limits: the learning curve and the phase diagram, live, with simulations on top."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from dash import Dash, Input, Output, html, no_update
+from numpy.typing import NDArray
+
+from attlas import aim
+from attlas.errors import AttlasError, InputError
+from attlas.explorer import runner, simulations
+from attlas.explorer.controls import Choice, Slider, inputs, panel, read
+from attlas.explorer.jobs import Job, Queue
+from attlas.explorer.plotting import graph, layout, line, plain, points, table
+
+Array = NDArray[np.float64]
+
+TITLE = "Bayes limits"
+CHANNELS = {"softmax": "softmax", "linear": "linear with noise", "hardmax": "hardmax"}
+WIDTH = Slider("rho", "Width over d, ρ", 0.05, 1.5, 0.05, 0.5)
+CONTROLS = (
+    Choice("channel", "Output", CHANNELS, "softmax"),
+    Slider("tokens", "Tokens T", 1, 6, 1, 2),
+    WIDTH,
+    Slider("noise", "Noise (linear only)", 0, 1, 0.05, 0.25),
+    Slider("alpha", "Samples α, as a share of the axis", 0.02, 1, 0.02, 0.4),
+    Choice("trained", "Training with weight decay", {"off": "hide", "on": "show"}, "off"),
+    Slider("decay", "Weight decay", -4, 0, 0.25, -2, powers=True),
+)
+SIZES = Slider("d", "Token dimension d", 20, 160, 20, 80)
+ADDRESS = (*CONTROLS, SIZES)
+_LENGTH = 50  # alphas of a curve
+_ROWS = (24, 20)  # alphas and widths of a diagram
+_KEPT = 20  # runs of message passing shown
+
+
+def channel_of(name: str, tokens: int, noise: float) -> aim.Channel:
+    """Return the channel of these settings, if its theory is fast enough to be live."""
+    if name == "linear":
+        return aim.Linear(int(tokens), noise)
+    if name == "softmax":
+        return aim.Softmax(int(tokens))
+    if tokens != 2:
+        raise InputError("hardmax of other than two tokens takes a minute a curve: `attlas predict hardmax`")
+    return aim.Hardmax(2)
+
+
+def span(name: str, tokens: int) -> float:
+    """Return the alpha at which the axis ends: beyond perfect recovery at every width."""
+    count = tokens**2 + tokens - (2 if name == "softmax" else 0)
+    return float(f"{(4.0 if name == 'hardmax' else 1.25) / max(count, 1):.3g}")
+
+
+@lru_cache(maxsize=2048)
+def curve(name: str, tokens: int, noise: float, rho: float) -> tuple[Array, Array, float]:
+    """Return alphas, V and the threshold of perfect recovery (NaN for none)."""
+    alphas = np.linspace(0, span(name, tokens), _LENGTH + 1)[1:]
+    found = aim.curve(channel_of(name, tokens, noise), alphas, rho)
+    return alphas, found["mse"].values[0], float(found["threshold"].values[0])
+
+
+@lru_cache(maxsize=256)
+def diagram(name: str, tokens: int, noise: float) -> tuple[Array, Array, Array, Array]:
+    """Return alphas, widths, V over both and the threshold of every width."""
+    alphas = np.linspace(0, span(name, tokens), _ROWS[0] + 1)[1:]
+    rhos = np.linspace(WIDTH.low, WIDTH.high, _ROWS[1])
+    found = aim.curve(channel_of(name, tokens, noise), alphas, rhos)
+    return alphas, rhos, found["mse"].values, found["threshold"].values
+
+
+@lru_cache(maxsize=512)
+def trained_curve(name: str, tokens: int, noise: float, rho: float, decay: float) -> tuple[Array, Array]:
+    """Return alphas and the test error of training with weight decay."""
+    alphas = np.linspace(0, span(name, tokens), 13)[1:]
+    found = aim.trained_curve(channel_of(name, tokens, noise), alphas, [decay], rho)
+    return alphas, found["error"].values.ravel()
+
+
+@lru_cache(maxsize=512)
+def spectrum(name: str, tokens: int, noise: float, rho: float, decay: float, alpha: float) -> Any:
+    """Return what training reaches at one alpha, and the density of its non-zero eigenvalues."""
+    found = aim.trained(channel_of(name, tokens, noise), alpha, rho, decay)
+    x = np.linspace(0, 4 * np.sqrt(rho) * (1 + 1 / np.sqrt(rho)) ** 2, 801)[1:]
+    density = found.spectrum(x)
+    end = int(np.flatnonzero(density > 0).max(initial=100)) + 10  # the bulk ends well before the grid
+    return found, x[:end], density[:end]
+
+
+def show(given: dict[str, Any]) -> Any:
+    """Return the page of the door, its controls set to `given`."""
+    about = "At the settings above and the alpha of the slider, on a fresh teacher."
+    size = SIZES.show("bayes", given)
+    run = html.Section([html.H2("Run message passing now"), html.P(about), runner.show("amp", "Run", [size])])
+    return [
+        html.H1("Bayes limits"),
+        html.P(
+            "The best error any learner can reach on one attention layer with a random teacher, as d grows.",
+            className="lead",
+        ),
+        panel("bayes", CONTROLS, given),
+        html.P(id="bayes-says", role="status", className="says"),
+        html.Div(
+            [
+                graph("bayes-curve", "Error of the query-key matrix against samples"),
+                graph("bayes-diagram", "The same error over samples and width"),
+                html.Div(
+                    graph("bayes-spectrum", "Eigenvalues of the trained matrix"),
+                    id="bayes-training",
+                    className="hidden",
+                ),
+            ],
+            className="plots",
+        ),
+        html.P([html.A("Data of the curve (CSV)", id="data-link", href="/data/bayes.csv", download="bayes.csv")]),
+        run,
+    ]
+
+
+def says(state: dict[str, Any]) -> str:
+    """Return in words what the plots show."""
+    name, T, rho, noise = state["channel"], int(state["tokens"]), state["rho"], state["noise"]
+    alpha = state["alpha"] * span(name, T)
+    V = float(aim.curve(channel_of(name, T, noise), alpha, rho)["mse"].values[0, 0])
+    threshold = curve(name, T, noise, rho)[2]
+    text = f"At α = {alpha:.4g} the best error is V = {V:.4f} (1 is that of the prior mean). "
+    if np.isfinite(threshold):
+        text += f"S is recovered perfectly above α = {threshold:.4g}."
+    else:
+        text += "No finite number of samples of order d² recovers S perfectly."
+    if state["trained"] == "on" and name != "hardmax":
+        found, _, _ = spectrum(name, T, noise, rho, state["decay"], alpha)
+        text += f" Training with decay {state['decay']:.3g} reaches {found.value:.4f}, with rank {found.rank:.3f} d."
+    return text
+
+
+def draw_curve(
+    state: dict[str, Any], simulated: Sequence[simulations.Simulated], runs: Sequence[Any]
+) -> dict[str, Any]:
+    """Return the plot of the learning curve."""
+    name, T, rho, noise = state["channel"], int(state["tokens"]), state["rho"], state["noise"]
+    alphas, V, threshold = curve(name, T, noise, rho)
+    traces = [line(np.r_[0, alphas], np.r_[1, V], "Bayes limit")]
+    if np.isfinite(threshold):
+        style = {"color": "#555555", "dash": "dot", "width": 1.5}
+        traces.append(line([threshold, threshold], [0, 1], "perfect recovery", line=style, hoverinfo="x+name"))
+    if state["trained"] == "on" and name != "hardmax":
+        traces.append(
+            line(*trained_curve(name, T, noise, rho, state["decay"]), f"trained, decay {state['decay']:.3g}", 1)
+        )
+    for i, learner in enumerate(sorted({s.learner for s in simulated})):
+        mine = [s for s in simulated if s.learner == learner]
+        sizes = [f"d = {s.settings['d']}, {s.seeds} seeds ({s.claim})" for s in mine]
+        trace = points(
+            [s.x for s in mine], [s.mean for s in mine], [s.error for s in mine], learner, 2 + i % 4, text=sizes
+        )
+        traces.append(trace)
+    if runs:
+        x, y = [r["alpha"] for r in runs], [r["error"] for r in runs]
+        label = [f"d = {r['d']}, seed {r['seed']}" for r in runs]
+        trace = points(x, y, [0.0] * len(x), "your runs", 6, text=label)
+        traces.append(trace | {"marker": {"color": "#D55E00", "symbol": "star", "size": 12}})
+    chosen = state["alpha"] * span(name, T)
+    mark = {
+        "type": "line",
+        "x0": chosen,
+        "x1": chosen,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"width": 1, "color": "#888"},
+    }
+    ends = {"range": [0, span(name, T)]}
+    top = max([1.1, *[1.1 * s.mean for s in simulated], *[1.1 * r["error"] for r in runs]])
+    return {
+        "data": traces,
+        "layout": layout("samples over d², α", "error V", xaxis=ends, yaxis={"range": [0, min(top, 3)]}, shapes=[mark]),
+    }
+
+
+def draw_diagram(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the plot of the phase diagram."""
+    name, T, noise = state["channel"], int(state["tokens"]), state["noise"]
+    alphas, rhos, V, edge = diagram(name, T, noise)
+    bar = {"title": {"text": "V"}, "thickness": 14}
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "heatmap",
+            "x": plain(alphas),
+            "y": plain(rhos),
+            "z": plain(V, 4),
+            "colorscale": "Cividis",
+            "zmin": 0,
+            "zmax": 1,
+            "reversescale": True,
+            "colorbar": bar,
+            "hovertemplate": "α %{x}, ρ %{y}: V = %{z}<extra></extra>",
+        }
+    ]
+    if np.isfinite(edge).any():
+        traces.append(line(edge, rhos, "perfect recovery", 1))
+    here = [state["alpha"] * span(name, T)], [state["rho"]], [0.0]
+    traces.append(
+        points(*here, "chosen", 5) | {"marker": {"color": "#ffffff", "size": 11, "line": {"color": "#000", "width": 2}}}
+    )
+    ends = {"range": [float(alphas[0]), float(alphas[-1])]}
+    return {"data": traces, "layout": layout("samples over d², α", "width over d, ρ", xaxis=ends)}
+
+
+def draw_spectrum(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the plot of the eigenvalues after training."""
+    name, T = state["channel"], int(state["tokens"])
+    alpha = state["alpha"] * span(name, T)
+    found, x, density = spectrum(name, T, state["noise"], state["rho"], state["decay"], alpha)
+    label = f"{1 - found.rank:.3f} of the eigenvalues are zero"
+    return {
+        "data": [line(x, density, label, 1, fill="tozeroy")],
+        "layout": layout("eigenvalue", "density of the others", showlegend=True),
+    }
+
+
+def data(state: dict[str, Any]) -> str:
+    """Return the curve as CSV."""
+    name, T, rho, noise = state["channel"], int(state["tokens"]), state["rho"], state["noise"]
+    alphas, V, _ = curve(name, T, noise, rho)
+    names, columns = ["alpha", "V"], [alphas, V]
+    if state["trained"] == "on" and name != "hardmax":
+        names.append(f"trained_decay_{state['decay']:.4g}")
+        columns.append(
+            aim.trained_curve(channel_of(name, T, noise), alphas, [state["decay"]], rho)["error"].values.ravel()
+        )
+    return table(names, columns)
+
+
+def connect(app: Dash, store: Path, queue: Queue) -> None:
+    """Let the controls of the door move its plots, and the buttons start and stop message passing."""
+
+    @app.callback(
+        Output("bayes-curve", "figure"),
+        Output("bayes-diagram", "figure"),
+        Output("bayes-spectrum", "figure"),
+        Output("bayes-training", "className"),
+        Output("bayes-says", "children"),
+        Input("amp-found", "data"),
+        inputs("bayes", CONTROLS),
+    )
+    def move(runs: Any, given: dict[str, Any]) -> Any:
+        try:
+            state = read(CONTROLS, given)
+            simulated = [s for s in simulations.bayes(store) if _same(s.settings, state)]
+            mine = [run for run in _runs(runs) if _same(run, state | {"decay": None})]
+            figures = draw_curve(state, simulated, mine), draw_diagram(state)
+            shown = state["trained"] == "on" and state["channel"] != "hardmax"
+            last = (draw_spectrum(state), "") if shown else (no_update, "hidden")
+            return *figures, *last, says(state)
+        except AttlasError as error:
+            return no_update, no_update, no_update, no_update, str(error)
+
+    runner.connect(app, queue, "amp", "bayes", ADDRESS, _task, _ended)
+
+
+def _task(given: dict[str, Any], before: Any) -> dict[str, Any]:
+    """Return the settings of a run; those that no channel has are refused before they wait in a queue."""
+    state = read(ADDRESS, given)
+    settings = {
+        "channel": state["channel"],
+        "tokens": int(state["tokens"]),
+        "noise": state["noise"],
+        "rho": state["rho"],
+    }
+    channel_of(settings["channel"], settings["tokens"], settings["noise"])
+    alpha = state["alpha"] * span(state["channel"], int(state["tokens"]))
+    return settings | {"alpha": alpha, "d": int(state["d"]), "seed": len(_runs(before))}
+
+
+def _ended(job: Job, before: Any) -> tuple[str, Any]:
+    found = job.result
+    kept = {key: job.settings[key] for key in ("channel", "tokens", "noise", "rho", "d", "seed")}
+    kept |= {"alpha": found["alpha"], "error": found["error"]}
+    text = f"error {found['error']:.4f} after {len(found['course']) - 1} steps ({found['status']}), d = {found['d']}"
+    return text, [*_runs(before), kept][-_KEPT:]
+
+
+def _same(settings: dict[str, Any], state: dict[str, Any]) -> bool:
+    """Return whether a simulation belongs to the curve shown."""
+    if settings["channel"] != state["channel"] or settings["tokens"] != state["tokens"]:
+        return False
+    if not np.isclose(settings["rho"], state["rho"]):
+        return False
+    if settings["channel"] == "linear" and not np.isclose(settings["noise"], state["noise"]):
+        return False
+    decay = settings.get("decay")
+    return decay is None or (state.get("trained") == "on" and bool(np.isclose(decay, state["decay"], rtol=0.02)))
+
+
+def _runs(runs: Any) -> list[dict[str, Any]]:
+    """Return those of a visitor's runs that look like runs: the browser hands them back."""
+    kinds: dict[str, Any] = dict.fromkeys(("tokens", "noise", "rho", "alpha", "error"), (int, float))
+    kinds |= {"channel": str, "d": int, "seed": int}
+    given = runs if isinstance(runs, list) else []
+    return [r for r in given[-_KEPT:] if isinstance(r, dict) and all(isinstance(r.get(k), t) for k, t in kinds.items())]

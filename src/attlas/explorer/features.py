@@ -1,0 +1,154 @@
+"""The door of random features: learning curves of infinitely many heads, live at small n, with those of the store."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from dash import Dash, Input, Output, html, no_update
+from numpy.typing import NDArray
+
+from attlas.claims.feature_curves import Draw, grid
+from attlas.errors import AttlasError
+from attlas.explorer import simulations
+from attlas.explorer.controls import Choice, Slider, inputs, panel, read
+from attlas.explorer.jobs import Queue
+from attlas.explorer.plotting import graph, layout, line, points, table
+from attlas.features import mlp_kernel
+from attlas.features.ridge import GRID, nested_curve
+
+Array = NDArray[np.float64]
+
+TITLE = "Random features"
+TARGETS = {
+    "keys 1": "average of ⟨β, xᵢ⟩",
+    "keys 2": "average of ⟨β, xᵢ⟩²",
+    "query 1": "⟨β, x₀⟩",
+    "query 2": "⟨β, x₀⟩²",
+    "correlation 1": "average of ⟨x₀, xᵢ⟩",
+    "correlation 2": "average of ⟨x₀, xᵢ⟩²",
+    "rotated 1": "average of ⟨x₀, S xᵢ⟩, S a rotation",
+}
+MODELS = {"all": "all", "attention": "attention", "biased": "biased attention", "network": "network"}
+CONTROLS = (
+    Choice("target", "Target", TARGETS, "correlation 1"),
+    Choice("model", "Model", MODELS, "all"),
+    Slider("d", "Token dimension d", 4, 16, 2, 8),
+    Choice("keys", "Keys", {"4": "4", "8": "8", "16": "16"}, "8"),
+    Slider("bias", "Bias b of W₀ = b I", 0.5, 4, 0.5, 1),
+    Slider("seed", "Draw of the data", 0, 9, 1, 0),
+)
+ADDRESS = CONTROLS
+_LARGEST = {"4": 128, "8": 96, "16": 48}  # samples that are live, by keys
+_TEST = 150
+_COLOURS = {"attention": 0, "biased": 1, "network": 2, "finite": 3}
+_NAMES = {
+    "attention": "attention, infinitely many heads",
+    "biased": "biased attention, infinitely many heads",
+    "network": "network (MLP)",
+    "finite": "attention, finitely many heads",
+}
+
+
+@lru_cache(maxsize=1024)
+def curves(target: str, model: str, d: int, keys: str, bias: float, seed: int) -> tuple[Array, Array]:
+    """Return sample sizes and the test error of one model over the variance of the target."""
+    n = _LARGEST[keys]
+    sizes = grid(4, n, 2)
+    draw = Draw([target], d, int(keys), n, _TEST, seed)
+    if model == "network":
+        K, cross = mlp_kernel(draw.X), mlp_kernel(draw.X_test, draw.X)
+        penalties = np.array(GRID) * np.trace(K) / len(K)
+        found = nested_curve(K, draw.Y, cross, draw.expected, np.array(sizes), penalties).chosen()
+    else:
+        found = draw.attention(sizes, bias if model == "biased" else 0.0)
+    return np.array(sizes, dtype=float), found[:, 0]
+
+
+def shown(state: dict[str, Any]) -> dict[str, tuple[Array, Array]]:
+    """Return the curves of the models that are shown."""
+    names = [name for name in ("attention", "biased", "network") if state["model"] in ("all", name)]
+    bias = {"attention": 0.0, "biased": state["bias"], "network": 0.0}
+    settings = (int(state["d"]), state["keys"])
+    return {name: curves(state["target"], name, *settings, bias[name], int(state["seed"])) for name in names}
+
+
+def show(given: dict[str, Any]) -> Any:
+    """Return the page of the door, its controls set to `given`."""
+    return [
+        html.H1(TITLE),
+        html.P(
+            "Frozen random query-key matrices, trained values: which targets are learned, from how many samples?",
+            className="lead",
+        ),
+        panel("features", CONTROLS, given),
+        html.P(id="features-says", role="status", className="says"),
+        html.Div(
+            [graph("features-curves", "Test error over the variance of the target, against samples")], className="plots"
+        ),
+        html.P(
+            [html.A("Data of the curves (CSV)", id="data-link", href="/data/features.csv", download="features.csv")]
+        ),
+        html.P(
+            "Lines are kernel ridge regression with the infinite-head kernel on one draw, its penalty chosen by "
+            "leave-one-out; points are means over seeds from the store, at the same target, d and number of keys.",
+            className="faint",
+        ),
+    ]
+
+
+def says(state: dict[str, Any]) -> str:
+    """Return in words what the plot shows."""
+    ends = [f"{MODELS[name]} {error[-1]:.3f}" for name, (_, error) in shown(state).items()]
+    return f"Test error over variance after {_LARGEST[state['keys']]} samples: {', '.join(ends)}. 1 is a constant's."
+
+
+def draw(state: dict[str, Any], simulated: Sequence[simulations.Simulated]) -> dict[str, Any]:
+    """Return the plot of the learning curves."""
+    traces = [line(*curve, _NAMES[name], _COLOURS[name]) for name, curve in shown(state).items()]
+    for name in sorted({s.learner for s in simulated}):
+        mine = [s for s in simulated if s.learner == name]
+        label = f"{_NAMES[name]}, store"
+        traces.append(
+            points([s.x for s in mine], [s.mean for s in mine], [s.error for s in mine], label, _COLOURS[name])
+        )
+    axis = {"type": "log", "dtick": "D2" if not simulated else 1}
+    return {
+        "data": traces,
+        "layout": layout("samples n", "test error / variance", xaxis=axis, yaxis={"rangemode": "tozero"}),
+    }
+
+
+def data(state: dict[str, Any]) -> str:
+    """Return the curves as CSV."""
+    found = shown(state)
+    sizes = next(iter(found.values()))[0]
+    return table(["n", *found], [sizes, *[error for _, error in found.values()]])
+
+
+def connect(app: Dash, store: Path, _queue: Queue) -> None:
+    """Let the controls of the door move its plot."""
+
+    @app.callback(
+        Output("features-curves", "figure"),
+        Output("features-says", "children"),
+        Input("address", "pathname"),
+        inputs("features", CONTROLS),
+    )
+    def move(_path: Any, given: dict[str, Any]) -> Any:
+        try:
+            state = read(CONTROLS, given)
+            simulated = [s for s in simulations.features(store) if _same(s, state)]
+            return draw(state, simulated), says(state)
+        except AttlasError as error:
+            return no_update, str(error)
+
+
+def _same(simulated: simulations.Simulated, state: dict[str, Any]) -> bool:
+    settings = simulated.settings
+    if state["model"] not in ("all", simulated.learner) and simulated.learner != "finite":
+        return False
+    if simulated.learner == "biased" and not np.isclose(settings["bias"], state["bias"]):
+        return False
+    return (settings["target"], settings["d"], str(settings["keys"])) == (state["target"], state["d"], state["keys"])

@@ -1,0 +1,129 @@
+"""The page itself: a frame with the doors, and the door that the address names."""
+
+from importlib import resources
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import parse_qsl
+
+import flask
+from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, dcc, html
+
+from attlas import __version__
+from attlas.claims import Tier
+from attlas.errors import InputError
+from attlas.explorer import bayes, claims, features, recovery
+from attlas.explorer.controls import Choice, read
+from attlas.explorer.jobs import Queue
+
+DOORS: dict[str, ModuleType] = {"bayes": bayes, "features": features, "recovery": recovery}
+
+
+def build(store: Path, queue: Queue, tier: Tier, seed: int) -> Dash:
+    """Return the application: every door connected, its data as files."""
+    app = Dash(
+        "attlas.explorer",
+        title="attlas",
+        update_title="",
+        suppress_callback_exceptions=True,
+        assets_folder=str(resources.files("attlas.explorer").joinpath("assets")),
+        serve_locally=True,
+    )
+    app.index_string = app.index_string.replace("<html>", '<html lang="en">')
+    app.layout = _frame()
+
+    @app.callback(
+        Output("door", "children"),
+        Output("doors", "children"),
+        Input("address", "pathname"),
+        State("address", "search"),
+    )
+    def enter(path: str | None, search: str | None) -> Any:
+        name = (path or "/").strip("/") or "bayes"
+        door = DOORS.get(name, bayes)
+        given, refused = _given(door, search or "")
+        notes = [html.P(text, role="alert", className="refused") for text in refused]
+        return [*notes, *door.show(given)], _links(name)
+
+    for door in DOORS.values():
+        door.connect(app, store, queue)
+    _clientside(app)
+    _files(app.server)
+    claims.connect(app.server, store, tier, seed)
+    return app
+
+
+def _frame() -> Any:
+    return html.Div(
+        [
+            dcc.Location(id="address", refresh="callback-nav"),
+            html.A("Skip to the plots", href="#door", className="skip"),
+            html.Header(
+                [html.A("attlas", href="/", className="name"), html.Nav(id="doors", **{"aria-label": "Doors"})]
+            ),
+            html.Main(id="door", tabIndex="-1"),
+            html.Footer(f"attlas {__version__}. Everything is computed on this machine."),
+        ]
+    )
+
+
+def _links(current: str) -> list[Any]:
+    here = {"aria-current": "page"}
+    links = [
+        dcc.Link(door.TITLE, href=f"/{name}", className="current" if name == current else "")
+        if name != current
+        else html.A(door.TITLE, href=f"/{name}", **here)
+        for name, door in DOORS.items()
+    ]
+    return [*links, html.A("Claims", href="/claims/")]
+
+
+def _given(door: ModuleType, search: str) -> tuple[dict[str, Any], list[str]]:
+    """Return the settings of an address that the door accepts, and a sentence for each that it does not."""
+    given: dict[str, Any] = {}
+    refused = []
+    known = {control.name: control for control in door.ADDRESS}
+    for name, value in parse_qsl(search.removeprefix("?"), max_num_fields=30):
+        try:
+            if name in known:
+                known[name].read(value)
+                given[name] = value if isinstance(known[name], Choice) else float(value)
+            else:
+                refused.append(f"This door has no setting {name[:40]!r}.")
+        except InputError as error:
+            refused.append(f"{error}.")
+    return given, refused
+
+
+def _files(server: flask.Flask) -> None:
+    @server.get("/data/<name>.csv")
+    def download(name: str) -> Any:
+        if name not in DOORS:
+            return f"there are no data of {name[:40]!r}; there are of {', '.join(DOORS)}\n", 404
+        door = DOORS[name]
+        text = door.data(read(door.ADDRESS, flask.request.args))
+        return flask.Response(text, mimetype="text/csv")
+
+
+def _clientside(app: Dash) -> None:
+    """Do in the browser what needs no server: the address, the values beside sliders, saving a figure."""
+    app.clientside_callback(
+        ClientsideFunction("explorer", "address"),
+        Output("data-link", "href"),
+        Input({"control": ALL}, "value"),
+        State({"control": ALL}, "id"),
+        State("data-link", "href"),
+    )
+    for kind in ("number", "powers"):
+        app.clientside_callback(
+            ClientsideFunction("explorer", kind),
+            Output({"control": MATCH, "shown": kind}, "children"),
+            Input({"control": MATCH}, "value"),
+        )
+    app.clientside_callback(
+        ClientsideFunction("explorer", "save"),
+        Output({"save": ALL}, "title"),
+        Input({"save": ALL}, "n_clicks"),
+        State({"save": ALL}, "id"),
+        prevent_initial_call=True,
+    )

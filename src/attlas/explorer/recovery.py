@@ -1,0 +1,288 @@
+"""The door of recovery: watch a body being sculpted around two heads, and ask a black box until it has told everything."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from dash import Dash, Input, Output, State, dcc, html, no_update
+
+from attlas import layers, recovery
+from attlas.claims.figure import COLOURS
+from attlas.errors import AttlasError
+from attlas.explorer import runner
+from attlas.explorer.controls import Slider, inputs, panel, read
+from attlas.explorer.jobs import Job, Queue
+from attlas.explorer.plotting import graph, layout, plain, points, table
+
+TITLE = "Recovery"
+SCULPTED = (
+    Slider("d", "Token dimension d", 3, 8, 1, 6),
+    Slider("scale", "Size of Theta", 1, 6, 0.5, 3),
+    Slider("seed", "Layer", 0, 19, 1, 1),
+)
+ASKED = (
+    Slider("dim", "Token dimension d", 2, 6, 1, 3),
+    Slider("box", "Black box", 0, 19, 1, 0),
+    Slider("asked", "Queries asked", 0, 42, 1, 5),
+)
+CONTROLS = (*SCULPTED, *ASKED)
+ADDRESS = CONTROLS
+_EXAMPLES = 4000
+
+
+def show(given: dict[str, Any]) -> Any:
+    """Return the page of the door, its controls set to `given`."""
+    frame = [
+        html.Label(["Phase", html.Span(id="frame-shown", className="shown")], htmlFor="frame"),
+        dcc.Input(id="frame", type="range", min=1, max=1, step=1, value=1),
+    ]
+    return [
+        html.H1(TITLE),
+        html.P("Can the parameters of an attention layer be found, from examples or from queries?", className="lead"),
+        html.Section(
+            [
+                html.H2("Watch a body being sculpted"),
+                html.P(
+                    f"Two hidden heads, {_EXAMPLES} random examples. Where both heads agree, an example is a slab in the "
+                    "space of Theta; all slabs together leave a body, long in the direction from head to head."
+                ),
+                panel("recovery", SCULPTED, given),
+                runner.show("sculpt", "Sculpt", []),
+                html.Div(html.Div(frame, className="control"), id="frames", className="row hidden"),
+                html.P(id="sculpt-says", role="status", className="says"),
+                html.Div(
+                    [graph("sculpt-body", "A plane through both heads: slabs, proxy and heads")],
+                    id="bodies",
+                    className="plots hidden",
+                ),
+            ]
+        ),
+        html.Section(
+            [
+                html.H2("Ask a black box"),
+                html.P(
+                    "One hidden head f(X) = Σᵢ softmaxᵢ(xᵀ Θ xᵢ) xᵢ W, x the last token. A single token betrays a row of W; "
+                    "two tokens [q + v; q] betray the logit qᵀ Θ v."
+                ),
+                panel("recovery", ASKED, given),
+                html.P(id="asked-says", role="status", className="says"),
+                html.Div(id="asked-query", className="wide"),
+                html.Div(
+                    [
+                        graph("asked-known", "What the answers have told so far"),
+                        graph("asked-truth", "What is in the box"),
+                    ],
+                    className="plots",
+                ),
+                html.P(
+                    [
+                        html.A(
+                            "The queries and answers (CSV)",
+                            id="data-link",
+                            href="/data/recovery.csv",
+                            download="recovery.csv",
+                        )
+                    ]
+                ),
+            ]
+        ),
+    ]
+
+
+@lru_cache(maxsize=128)
+def asked(dim: int, box: int) -> tuple[tuple[Any, ...], Any, Any, Any]:
+    """Return every query with its answer, the layer that was learned, and the truth (Theta, W)."""
+    Theta, W = recovery.planted_layer(heads=1, d=dim, seed=box)
+    told: list[tuple[Any, Any]] = []
+
+    def oracle(X: Any) -> Any:
+        answer = layers.multi_head_attention(X[None], Theta, W)[0, -1]
+        told.append((X.copy(), answer))
+        return answer
+
+    found = recovery.learn_from_queries(oracle, d=dim)
+    return tuple(told[: found.queries]), found, Theta, W
+
+
+def known(dim: int, box: int, count: int) -> tuple[Any, Any, Any]:
+    """Return what the first `count` answers tell: W, the logits q^T Theta v, and Theta; NaN where nothing is known yet."""
+    told, found, _, _ = asked(dim, box)
+    W, logits, Theta = (np.full(shape, np.nan) for shape in (found.W[0].shape, (dim, dim), (dim, dim)))
+    steps = np.zeros((dim, dim, dim))
+    place = 0
+    for X, answer in told[:count]:
+        if len(X) == 1:
+            W[int(np.argmax(X[0]))] = answer
+            continue
+        q, step = X[1], X[0] - X[1]
+        value = step @ W
+        share = float((answer - q @ W) @ value) / float(value @ value)
+        row, column = divmod(place, dim)
+        direction = step / np.linalg.norm(step)
+        logits[row, column] = np.log(share / (1 - share)) / np.linalg.norm(step)
+        steps[row, column] = direction
+        place += int(abs(np.log(share / (1 - share))) < 12)  # a saturated one is asked again, shorter
+    for row in range(dim):
+        if np.isfinite(logits[row]).all():
+            Theta[row] = np.linalg.solve(steps[row], logits[row])
+    return W, logits, Theta
+
+
+def says(dim: int, box: int, count: int) -> str:
+    """Return in words how far the questions have come."""
+    told, found, Theta, _ = asked(dim, box)
+    if count < len(told):
+        return f"{count} of {len(told)} queries asked (d² + d = {dim * dim + dim})."
+    error = float(np.abs(found.Theta[0] - Theta[0]).max())
+    return f"All {len(told)} queries asked. Θ is known to {error:.1e}; {found.reason}."
+
+
+def draw_body(found: Any, number: int) -> tuple[dict[str, Any], str]:
+    """Return the picture of one phase, and what it shows in words."""
+    frame, (width, height) = found["frames"][number], found["reach"]
+    lines: dict[str, Any] = {"type": "scatter", "mode": "lines", "x": [], "y": [], "name": "slabs", "hoverinfo": "skip", "line": {"color": "rgba(0,114,178,0.35)", "width": 1}}  # fmt: skip
+    for x0, y0, x1, y1 in frame["lines"]:
+        lines["x"] += [x0, x1, None]
+        lines["y"] += [y0, y1, None]
+    traces = [lines]
+    if frame["flat"] is not None:
+        (px, py), (fx, fy) = frame["proxy"], frame["flat"]
+        far = 2 * width
+        style = {"color": COLOURS[2], "width": 2.5, "dash": "dash"}
+        ends = {"x": [px - far * fx, px + far * fx], "y": [py - far * fy, py + far * fy]}
+        traces.append({"type": "scatter", "mode": "lines", "name": "flattest direction", "line": style, **ends})
+    traces.append(_marks([frame["proxy"]], "proxy", "#888888", "square"))
+    traces.append(_marks(found["true"], "true heads", COLOURS[1], "x"))
+    if frame["heads"] is not None:
+        traces.append(_marks(frame["heads"], "found heads", COLOURS[0], "circle-open"))
+    text = f"{frame['title']}: {frame['slabs']} slabs of rank {frame['rank']}."
+    text += f" The flattest direction stands out by a factor {frame['gap']:.3g}." if "gap" in frame else ""
+    text += f" Residual {frame['residual']:.2e}." if "residual" in frame else ""
+    text += f" Parameters right to {frame['error']:.1e}." if "error" in frame else ""
+    axes = {"xaxis": {"range": [-width, width]}, "yaxis": {"range": [-height, height]}}
+    return {"data": traces, "layout": layout("from head to head", "across", **axes)}, text
+
+
+def draw_known(dim: int, box: int, count: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return heat maps of what is known and of the truth: W, and Theta beside it."""
+    W, _, Theta = known(dim, box, count)
+    _, _, truth, values = asked(dim, box)
+    scale = float(max(np.abs(truth).max(), np.abs(values).max()))
+    return _matrices(W, Theta, scale), _matrices(values[0], truth[0], scale)
+
+
+def data(state: dict[str, Any]) -> str:
+    """Return the transcript as CSV."""
+    told, _, _, _ = asked(int(state["dim"]), int(state["box"]))
+    rows = [(i + 1, X, answer) for i, (X, answer) in enumerate(told)]
+    text = [" | ".join(" ".join(repr(float(x)) for x in token) for token in X) for _, X, _ in rows]
+    answers = [" ".join(repr(float(x)) for x in np.atleast_1d(answer)) for _, _, answer in rows]
+    return table(["query", "tokens", "answer"], [[float(i) for i, _, _ in rows], text, answers])
+
+
+def connect(app: Dash, _store: Path, queue: Queue) -> None:
+    """Let the controls of the door move its plots, and the buttons start and stop sculpting."""
+    runner.connect(app, queue, "sculpt", "recovery", SCULPTED, _task, _ended)
+
+    @app.callback(
+        Output("frame", "max"),
+        Output("frame", "value"),
+        Output("frames", "className"),
+        Output("bodies", "className"),
+        Input("sculpt-found", "data"),
+        prevent_initial_call=True,
+    )
+    def done(found: Any) -> Any:
+        count = len(found["frames"]) if _is_sculpture(found) else 1
+        hidden = "" if count > 1 else " hidden"
+        return count, 1, "row" + hidden, "plots" + hidden
+
+    @app.callback(
+        Output("sculpt-body", "figure"),
+        Output("sculpt-says", "children"),
+        Output("frame-shown", "children"),
+        Input("frame", "value"),
+        State("sculpt-found", "data"),
+        prevent_initial_call=True,
+    )
+    def turn(number: Any, found: Any) -> Any:
+        if not _is_sculpture(found):
+            return no_update, no_update, no_update
+        place = min(max(int(float(number or 1)), 1), len(found["frames"]))
+        figure, text = draw_body(found, place - 1)
+        return figure, text, f"{place} of {len(found['frames'])}"
+
+    @app.callback(
+        Output("asked-known", "figure"),
+        Output("asked-truth", "figure"),
+        Output("asked-query", "children"),
+        Output("asked-says", "children"),
+        Input("address", "pathname"),
+        inputs("recovery", ASKED),
+    )
+    def ask(_path: Any, given: dict[str, Any]) -> Any:
+        try:
+            state = read(ASKED, given)
+            place = int(state["dim"]), int(state["box"]), int(state["asked"])
+            return *draw_known(*place), _query(*place), says(*place)
+        except AttlasError as error:
+            return no_update, no_update, no_update, str(error)
+
+
+def _task(given: dict[str, Any], _before: Any) -> dict[str, Any]:
+    state = read(SCULPTED, given)
+    return {"d": int(state["d"]), "scale": state["scale"], "n": _EXAMPLES, "seed": int(state["seed"])}
+
+
+def _ended(job: Job, _before: Any) -> tuple[str, Any]:
+    return "done: move through the phases", job.result
+
+
+def _is_sculpture(found: Any) -> bool:
+    return isinstance(found, dict) and isinstance(found.get("frames"), list) and bool(found["frames"])
+
+
+def _query(dim: int, box: int, count: int) -> Any:
+    """Return the last query and its answer as a table."""
+    told, _, _, _ = asked(dim, box)
+    if count == 0:
+        return html.P("Nothing asked yet: move the slider.")
+    X, answer = told[min(count, len(told)) - 1]
+    names = ["token"] if len(X) == 1 else ["q + v", "q"]
+    rows = [
+        html.Tr([html.Th(name, scope="row"), *[html.Td(f"{x:.4g}") for x in row]])
+        for name, row in zip(names, X, strict=True)
+    ]
+    answered = html.Tr([html.Th("answer", scope="row"), *[html.Td(f"{x:.4g}") for x in np.atleast_1d(answer)]])
+    return html.Table([html.Caption(f"Query {min(count, len(told))}"), html.Tbody([*rows, answered])])
+
+
+def _matrices(W: Any, Theta: Any, scale: float) -> dict[str, Any]:
+    """Return two heat maps side by side."""
+    colours = {"zmin": -scale, "zmax": scale, "colorscale": "RdBu", "reversescale": True}
+    shared = {"type": "heatmap", "xgap": 2, "ygap": 2, "hovertemplate": "%{z}<extra></extra>"} | colours
+    traces = [
+        shared | {"z": plain(np.asarray(W)[::-1]), "showscale": False},
+        shared | {"z": plain(np.asarray(Theta)[::-1]), "xaxis": "x2", "colorbar": {"thickness": 14}},
+    ]
+    blank = {
+        "showticklabels": False,
+        "ticks": "",
+        "linewidth": 0,
+        "showline": False,
+        "showgrid": False,
+        "zeroline": False,
+    }
+    axes: dict[str, Any] = {"xaxis": {"domain": [0, 0.42], "title": {"text": "W"}} | blank, "yaxis": blank}
+    return {
+        "data": traces,
+        "layout": layout("W", "", **axes) | {"xaxis2": {"domain": [0.55, 1], "title": {"text": "Θ"}} | blank},
+    }
+
+
+def _marks(places: Any, name: str, colour: str, symbol: str) -> dict[str, Any]:
+    x, y = np.transpose(places)
+    trace = points(x, y, np.zeros(len(x)), name)
+    trace.pop("error_y")
+    return trace | {"marker": {"color": colour, "symbol": symbol, "size": 12, "line": {"width": 2, "color": colour}}}

@@ -1,0 +1,89 @@
+"""A button that starts a long computation, with its progress, a button that stops it, and what came out."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+
+from attlas.errors import AttlasError
+from attlas.explorer.controls import Control, identity
+from attlas.explorer.jobs import ENDED, Job, Queue
+
+_OFF = ("0", no_update, False, True)  # progress, what came out, run, cancel
+
+
+def show(name: str, label: str, controls: Sequence[Any]) -> Any:
+    """Return the buttons and the progress of the runner of this name; what it finds goes to the store `name`-found."""
+    return html.Div(
+        [
+            html.Div(
+                [
+                    *controls,
+                    html.Button(label, id=f"{name}-run", type="button"),
+                    html.Button("Cancel", id=f"{name}-cancel", type="button", disabled=True),
+                ],
+                className="row",
+            ),
+            html.Progress(id=f"{name}-progress", value="0", max="1", **{"aria-label": "Progress"}),
+            html.P(id=f"{name}-status", role="status"),
+            dcc.Store(id=f"{name}-job"),
+            dcc.Store(id=f"{name}-found"),
+            dcc.Interval(id=f"{name}-clock", interval=400, disabled=True),
+        ]
+    )
+
+
+def connect(
+    app: Dash,
+    queue: Queue,
+    name: str,
+    door: str,
+    controls: Sequence[Control],
+    settings: Callable[[dict[str, Any], Any], dict[str, Any]],
+    ended: Callable[[Job, Any], tuple[str, Any]],
+) -> None:
+    """Let the buttons of the runner `name` start and stop the work of that name.
+
+    Parameters
+    ----------
+    settings : callable
+        From the positions of the controls and what was found before to the settings of the job; may raise `AttlasError`.
+    ended : callable
+        From a job that is done and what was found before to a sentence and what is found now.
+    """
+
+    @app.callback(
+        Output(f"{name}-job", "data"),
+        Output(f"{name}-clock", "disabled"),
+        Output(f"{name}-status", "children"),
+        Output(f"{name}-progress", "value"),
+        Output(f"{name}-found", "data"),
+        Output(f"{name}-run", "disabled"),
+        Output(f"{name}-cancel", "disabled"),
+        Input(f"{name}-run", "n_clicks"),
+        Input(f"{name}-cancel", "n_clicks"),
+        Input(f"{name}-clock", "n_intervals"),
+        State(f"{name}-job", "data"),
+        State(f"{name}-found", "data"),
+        {control.name: State(identity(door, control.name), "value") for control in controls},
+        prevent_initial_call=True,
+    )
+    def step(_run: Any, _cancel: Any, _tick: Any, key: Any, before: Any, given: dict[str, Any]) -> Any:
+        if ctx.triggered_id == f"{name}-run":
+            try:
+                return queue.submit(name, **settings(given, before)), False, "waiting", "0", no_update, True, False
+            except AttlasError as error:
+                return None, True, str(error), *_OFF
+        if ctx.triggered_id == f"{name}-cancel":
+            queue.cancel(key)
+        job = queue.look(key)
+        if job is None:
+            return None, True, "this run is no longer known", *_OFF
+        if job.stage not in ENDED:
+            ahead = queue.ahead(key)
+            text = job.text or (f"waiting, {ahead} before this one" if ahead else "starting")
+            return no_update, False, text, f"{job.share:.3f}", no_update, True, False
+        if job.stage != "done":
+            return None, True, job.text, *_OFF
+        text, found = ended(job, before)
+        return None, True, text, "1", found, False, True

@@ -1,0 +1,133 @@
+"""The server of the page: this machine only, known paths only, requests from its own page only."""
+
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import flask
+
+from attlas.claims import Tier
+from attlas.errors import AttlasError, InputError
+from attlas.explorer.jobs import Queue
+from attlas.explorer.page import DOORS, build
+
+LOCAL = ("127.0.0.1", "localhost", "[::1]")
+_LARGEST = 256 * 1024  # bytes of a request
+
+
+def serve(
+    store: Path | str = "attlas.db",
+    host: str = "127.0.0.1",
+    port: int = 8050,
+    tier: Tier = "quick",
+    seed: int = 0,
+    tell: Callable[[str], object] = print,
+) -> None:
+    """Serve the page until interrupted.
+
+    Parameters
+    ----------
+    store : path
+        Its results are shown beside the theory; it need not exist.
+    host : str
+        Anything but this machine's own address lets others in, and there is no password.
+    port : int
+        0 takes a free one.
+    tier, seed
+        Of the claims that are judged.
+    tell : callable
+        Is handed the address once it answers.
+    """
+    from waitress.server import create_server
+
+    try:
+        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise InputError(f"cannot listen on {host}, port {port}: {error.strerror or error}; try --port 0") from error
+    port = listening.getsockname()[1]
+    app = application(Path(store), (*LOCAL, host), port, tier, seed)
+    server = create_server(app, sockets=[listening], threads=8, clear_untrusted_proxy_headers=True)
+    tell(f"http://{host}:{port}/")
+    try:
+        server.run()
+    finally:
+        server.close()
+
+
+def application(
+    store: Path, hosts: tuple[str, ...], port: int, tier: Tier = "quick", seed: int = 0, queue: Queue | None = None
+) -> flask.Flask:
+    """Return the WSGI application."""
+    app = build(store, queue or Queue(), tier, seed)
+    server: flask.Flask = app.server
+    server.config["MAX_CONTENT_LENGTH"] = _LARGEST
+    allowed = {f"{host}:{port}" for host in hosts} | ({*hosts} if port == 80 else set())
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self' " + " ".join(app.csp_hashes()),
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data: blob:",
+            "connect-src 'self'",
+            "font-src 'self'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        )
+    )
+
+    @server.before_request
+    def guard() -> Any:
+        request = flask.request
+        if request.host not in allowed:
+            return "This page answers to its own address only.\n", 403
+        origin = request.headers.get("Origin")
+        if (
+            request.method not in ("GET", "HEAD")
+            and origin is not None
+            and origin.removeprefix("http://") not in allowed
+        ):
+            return "Requests from other pages are refused.\n", 403
+        if not _known(request.path):
+            return flask.render_template_string(_MISSING, doors=DOORS), 404
+        return None
+
+    @server.after_request
+    def seal(response: flask.Response) -> flask.Response:
+        response.headers["Content-Security-Policy"] = policy
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "same-origin"
+        return response
+
+    @server.errorhandler(AttlasError)
+    def explain(error: AttlasError) -> Any:
+        return f"{error}\n", 400, {"Content-Type": "text/plain; charset=utf-8"}
+
+    threading.Thread(target=_warm, daemon=True, name="explorer-warm").start()
+    return server
+
+
+def _known(path: str) -> bool:
+    """Return whether there is anything at this path; Dash itself would show its page at all of them."""
+    first = path.strip("/").split("/")[0]
+    if first in ("data", "claims"):
+        return True  # routes of their own, which refuse what they do not know
+    return path.startswith(("/_dash-", "/assets/", "/_favicon")) or path.strip("/") in ("", *DOORS)
+
+
+def _warm() -> None:
+    """Import what the first visitor would wait for."""
+    from attlas.explorer import bayes, features
+
+    for name in bayes.CHANNELS:
+        bayes.curve(name, 2, 0.25, 0.5)
+        bayes.diagram(name, 2, 0.25)
+    bayes.trained_curve("softmax", 2, 0.25, 0.5, 0.01)
+    features.shown({control.name: control.start for control in features.CONTROLS})
+
+
+_MISSING = """<!doctype html><html lang="en"><title>Not here · attlas</title><h1>There is nothing here</h1>
+<p>The doors are: {% for name, door in doors.items() %}<a href="/{{ name }}">{{ door.TITLE }}</a>
+{% endfor %}<a href="/claims/">Claims</a></p></html>"""

@@ -1,0 +1,130 @@
+"""What the store holds of simulations that belong on a plot of the explorer."""
+
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attlas.claims import find
+from attlas.errors import AttlasError
+from attlas.lab.verdicts import measurements
+from attlas.store import read
+
+# claim, its errors that are ||S - S_hat||^2/d, and who made them
+_BAYES = {
+    "aim.state-evolution": {"error": "message passing"},
+    "aim.sequence-length": {"error": "message passing"},
+    "aim.hardmax": {"error": "message passing"},
+    "aim.softmax-threshold": {"amp": "message passing"},
+    "aim.gradient-descent": {"single": "one descent", "averaged": "averaged descent"},
+    "trained.weight-decay": {"error": "trained"},
+}
+# claim, and which of its arrays (sizes, targets) is of which model
+_FEATURES = {
+    "features.bias-correlation": {"plain_curve": "attention", "biased_curve": "biased"},
+    "features.bias-misaligned": {"plain": "attention", "biased": "biased"},
+    "features.key-averages": {"attention": "finite", "network": "network"},
+}
+_PATIENCE = 10.0  # seconds
+_CACHE: dict[tuple[Path, str], tuple[float, Any, "tuple[Simulated, ...]"]] = {}  # one entry a door
+_LOCK = threading.Lock()
+
+
+class Simulated(NamedTuple):
+    """The mean of several seeds at one setting, and its standard error (0 for a single seed)."""
+
+    claim: str
+    learner: str
+    settings: dict[str, Any]
+    x: float
+    mean: float
+    error: float
+    seeds: int
+
+
+def bayes(store: Path) -> tuple[Simulated, ...]:
+    """Return errors of S against alpha."""
+    return _read(store, "bayes")
+
+
+def features(store: Path) -> tuple[Simulated, ...]:
+    """Return test errors over the variance of the target, against the number of samples."""
+    return _read(store, "features")
+
+
+def _read(store: Path, door: str) -> tuple[Simulated, ...]:
+    """Read the store again if it has changed, at most every few seconds: a sweep may be writing to it."""
+    with _LOCK:
+        when, seen, found = _CACHE.get((store, door), (-np.inf, None, ()))
+        now = stamp(store)
+        if now == seen or time.monotonic() - when < _PATIENCE:
+            return found
+        found = _load(store, door) if now else ()
+        _CACHE[store, door] = time.monotonic(), now, found
+        return found
+
+
+def stamp(store: Path) -> tuple[int, ...]:
+    """Return what changes with a store: the times and sizes of its file and its log; nothing if there is no store."""
+    files = (path for path in (store, store.with_name(store.name + "-wal")) if path.exists())
+    return tuple(number for path in files for number in (path.stat().st_mtime_ns, path.stat().st_size))
+
+
+def _load(store: Path, door: str) -> tuple[Simulated, ...]:
+    wanted = _BAYES if door == "bayes" else _FEATURES
+    values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    try:
+        records = list(read(store, list(wanted)))
+    except AttlasError:  # a damaged store is told by `attlas store check`, not by a page to play with
+        return ()
+    for claim in find(list(wanted)):
+        mine = [r for r in records if r.claim == claim.id and r.version == claim.version]
+        for m in measurements(claim, mine):
+            for key, learner in wanted[claim.id].items():
+                add = _add_bayes if door == "bayes" else _add_curve
+                add(values, claim.id, learner, m.point, m.result, key)
+    return tuple(
+        Simulated(claim, learner, dict(settings), x, float(np.mean(v)), _error(v), len(v))
+        for (claim, learner, settings, x), v in sorted(values.items(), key=repr)
+    )
+
+
+def _add_bayes(values: Any, claim: str, learner: str, point: Any, result: Any, key: str) -> None:
+    if not np.isfinite(result.get(key, np.nan)):
+        return
+    channel = getattr(point, "channel", "hardmax" if claim == "aim.hardmax" else "softmax")
+    settings = {
+        "channel": channel,
+        "tokens": getattr(point, "tokens", 2),
+        "noise": getattr(point, "noise", 0.0),
+        "rho": point.rho,
+        "decay": getattr(point, "decay", None),
+        "d": point.d,
+    }
+    values[claim, learner, tuple(settings.items()), point.alpha].append(float(result[key]))
+
+
+def _add_curve(values: Any, claim: str, learner: str, point: Any, result: Any, key: str) -> None:
+    from attlas.claims import features_bias_misaligned, features_key_averages
+
+    names = {
+        "features.bias-misaligned": features_bias_misaligned.TARGETS,
+        "features.key-averages": features_key_averages.TARGETS,
+    }
+    targets = names.get(claim) or [f"correlation {point.power}"]
+    curves = np.asarray(result[key]).reshape(len(result["sizes"]), -1)
+    for target, curve in zip(targets, curves.T, strict=True):
+        settings = {"target": target, "d": point.d, "keys": point.keys, "bias": _bias(point, learner)}
+        for n, error in zip(result["sizes"], curve, strict=True):
+            values[claim, learner, tuple(settings.items()), float(n)].append(float(error))
+
+
+def _bias(point: Any, learner: str) -> float:
+    return float(point.bias) if learner == "biased" else 0.0
+
+
+def _error(values: list[float]) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
