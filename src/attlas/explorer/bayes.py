@@ -10,6 +10,7 @@ from dash import Dash, Input, Output, html, no_update
 from numpy.typing import NDArray
 
 from attlas import aim
+from attlas.claims.figure import COLOURS
 from attlas.errors import AttlasError, InputError
 from attlas.explorer import runner, simulations
 from attlas.explorer.controls import Choice, Slider, inputs, panel, read
@@ -159,9 +160,10 @@ def draw_curve(
         traces.append(trace)
     if runs:
         x, y = [r["alpha"] for r in runs], [r["error"] for r in runs]
-        label = [f"d = {r['d']}, seed {r['seed']}" for r in runs]
+        label = [f"d = {r['d']}, seed {r['seed']}{'' if r.get('converged') else ', not converged'}" for r in runs]
+        shapes = ["star" if r.get("converged") else "star-open" for r in runs]
         trace = points(x, y, [0.0] * len(x), "your runs", 6, text=label)
-        traces.append(trace | {"marker": {"color": "#D55E00", "symbol": "star", "size": 12}})
+        traces.append(trace | {"marker": {"color": COLOURS[1], "symbol": shapes, "size": 12}})
     chosen = state["alpha"] * span(name, T)
     mark = {
         "type": "line",
@@ -278,8 +280,9 @@ def _task(given: dict[str, Any], before: Any) -> dict[str, Any]:
 def _ended(job: Job, before: Any) -> tuple[str, Any]:
     found = job.result
     kept = {key: job.settings[key] for key in ("channel", "tokens", "noise", "rho", "d", "seed")}
-    kept |= {"alpha": found["alpha"], "error": found["error"]}
-    text = f"error {found['error']:.4f} after {len(found['course']) - 1} steps ({found['status']}), d = {found['d']}"
+    kept |= {"alpha": found["alpha"], "error": found["error"], "converged": found["converged"]}
+    note = "" if found["converged"] else ", not converged: the error is not final"
+    text = f"error {found['error']:.4f} after {len(found['course']) - 1} steps at d = {found['d']}{note}"
     return text, [*_runs(before), kept][-_KEPT:]
 
 

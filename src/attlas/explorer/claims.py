@@ -48,7 +48,7 @@ class Pages:
             write(judged, self.folder, self._tier, self._seed, explorer="/")
             self._drawn, self.error = before, ""
         except AttlasError as error:  # such as a damaged store
-            self.error = str(error)
+            self._drawn, self.error = before, str(error)
         finally:
             self._drawing.release()
 

@@ -1,5 +1,6 @@
 """What a visitor can turn: sliders and choices, their state in the address bar, and the check of what comes back."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,7 +46,9 @@ class Slider:
         label = [self.label, html.Span(id=name | {"shown": kind}, className="shown")]
         value = given.get(self.name, self.start)
         control = dcc.Input(id=name, type="range", min=self.low, max=self.high, step=self.step, value=value)
-        return html.Div([html.Label(label, htmlFor=name), control], className="control")
+        return html.Div(
+            [html.Label(label, htmlFor=json.dumps(name, separators=(",", ":"))), control], className="control"
+        )
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ def layout(x: str, y: str, **more: Any) -> dict[str, Any]:
         "plot_bgcolor": "rgba(0,0,0,0)",
         "margin": {"l": 60, "r": 20, "t": 20, "b": 50},
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "bgcolor": "rgba(0,0,0,0)"},
+        "height": 384,
+        "autosize": True,
         "hovermode": "closest",
         "uirevision": "kept",  # a zoom survives the next move of a slider
     }
@@ -59,7 +61,7 @@ def graph(name: str, caption: str, classes: str = "") -> Any:
     """Return the place of a plot, with a button that saves it."""
     options: Any = {"displaylogo": False, "displayModeBar": False, "responsive": True}
     button = html.Button("Save figure", id={"save": name}, type="button", className="quiet")
-    body = dcc.Graph(id=name, config=options, responsive=True, className="plot", figure={"data": [], "layout": {}})
+    body = dcc.Graph(id=name, config=options, className="plot", figure={"data": [], "layout": layout("", "")})
     return html.Figure(
         [html.Figcaption([html.Span(caption), button]), html.Div(body, role="img", **{"aria-label": caption})],
         className=classes,

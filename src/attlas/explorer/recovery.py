@@ -17,7 +17,7 @@ from attlas.explorer.plotting import graph, layout, plain, points, table
 
 TITLE = "Recovery"
 SCULPTED = (
-    Slider("d", "Token dimension d", 3, 8, 1, 6),
+    Slider("d", "Token dimension d", 4, 8, 1, 6),
     Slider("scale", "Size of Theta", 1, 6, 0.5, 3),
     Slider("seed", "Layer", 0, 19, 1, 1),
 )
@@ -29,6 +29,7 @@ ASKED = (
 CONTROLS = (*SCULPTED, *ASKED)
 ADDRESS = CONTROLS
 _EXAMPLES = 4000
+_TRUSTED = 1.5  # gaps below it mean that the span is noise (`recovery.Sculpted.gap`)
 
 
 def show(given: dict[str, Any]) -> Any:
@@ -141,11 +142,12 @@ def says(dim: int, box: int, count: int) -> str:
 def draw_body(found: Any, number: int) -> tuple[dict[str, Any], str]:
     """Return the picture of one phase, and what it shows in words."""
     frame, (width, height) = found["frames"][number], found["reach"]
-    lines: dict[str, Any] = {"type": "scatter", "mode": "lines", "x": [], "y": [], "name": "slabs", "hoverinfo": "skip", "line": {"color": "rgba(0,114,178,0.35)", "width": 1}}  # fmt: skip
+    style: dict[str, Any] = {"color": "rgba(0,114,178,0.35)", "width": 1}
+    lines: dict[str, Any] = {"type": "scatter", "mode": "lines", "x": [], "y": [], "name": "slabs", "line": style}
     for x0, y0, x1, y1 in frame["lines"]:
         lines["x"] += [x0, x1, None]
         lines["y"] += [y0, y1, None]
-    traces = [lines]
+    traces = [lines | {"hoverinfo": "skip"}]
     if frame["flat"] is not None:
         (px, py), (fx, fy) = frame["proxy"], frame["flat"]
         far = 2 * width
@@ -157,9 +159,14 @@ def draw_body(found: Any, number: int) -> tuple[dict[str, Any], str]:
     if frame["heads"] is not None:
         traces.append(_marks(frame["heads"], "found heads", COLOURS[0], "circle-open"))
     text = f"{frame['title']}: {frame['slabs']} slabs of rank {frame['rank']}."
-    text += f" The flattest direction stands out by a factor {frame['gap']:.3g}." if "gap" in frame else ""
-    text += f" Residual {frame['residual']:.2e}." if "residual" in frame else ""
-    text += f" Parameters right to {frame['error']:.1e}." if "error" in frame else ""
+    if "gap" in frame:
+        text += f" The flattest direction stands out by a factor {frame['gap']:.3g}"
+        text += "." if frame["gap"] >= _TRUSTED else f": below {_TRUSTED} it is not to be trusted."
+    if "residual" in frame:
+        text += f" Residual {frame['residual']:.1e}."
+    if "error" in frame:
+        exact = frame["residual"] < 1e-9
+        text += f" Parameters right to {frame['error']:.1e}." if exact else " Stuck: from here the heads are not found."
     axes = {"xaxis": {"range": [-width, width]}, "yaxis": {"range": [-height, height]}}
     return {"data": traces, "layout": layout("from head to head", "across", **axes)}, text
 

@@ -111,9 +111,9 @@ def application(
 
 def _known(path: str) -> bool:
     """Return whether there is anything at this path; Dash itself would show its page at all of them."""
-    first = path.strip("/").split("/")[0]
+    first, *rest = path.strip("/").split("/")
     if first in ("data", "claims"):
-        return True  # routes of their own, which refuse what they do not know
+        return len(rest) <= 1  # routes of their own, which refuse names that they do not know
     return path.startswith(("/_dash-", "/assets/", "/_favicon")) or path.strip("/") in ("", *DOORS)
 
 

@@ -99,7 +99,7 @@ def _add_bayes(values: Any, claim: str, learner: str, point: Any, result: Any, k
     settings = {
         "channel": channel,
         "tokens": getattr(point, "tokens", 2),
-        "noise": getattr(point, "noise", 0.0),
+        "noise": point.noise if channel == "linear" else 0.0,
         "rho": point.rho,
         "decay": getattr(point, "decay", None),
         "d": point.d,

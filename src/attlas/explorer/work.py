@@ -35,7 +35,7 @@ def amp(tell: Tell, channel: str, tokens: int, noise: float, rho: float, alpha: 
         "error": float(found.errors[-1]),
         "course": found.errors.tolist(),
         "believed": found.trace.tolist(),
-        "status": str(found.status.value),
+        "converged": found.converged,
         "alpha": len(task.X) / d**2,
         "d": d,
     }

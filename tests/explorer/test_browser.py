@@ -1,0 +1,183 @@
+"""The page in a real browser."""
+
+import re
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from attlas import aim
+from attlas.explorer import bayes
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """Run the command as a user would, with an empty store, on a free port."""
+    store = tmp_path_factory.mktemp("explorer") / "attlas.db"
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "attlas", "explore", "--port", str(port), "--store", str(store)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    line = process.stdout.readline()
+    assert line == f"attlas is at http://127.0.0.1:{port}/ (Ctrl-C ends it)\n"
+    yield f"http://127.0.0.1:{port}"
+    process.terminate()
+    assert process.wait(20) is not None
+    process.stdout.close()
+
+
+@pytest.fixture
+def visit(browser, address):
+    """Open a page; whatever a console or the network has to complain about fails the test."""
+    complaints = []
+    contexts = []
+
+    def open_page(path: str, width: int = 1280, scheme: str = "light", **options):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "request", lambda r: complaints.append(r.url) if not r.url.startswith((address, "data:", "blob:")) else None
+        )
+        page.on("response", lambda r: complaints.append(f"{r.status} {r.url}") if r.status >= 500 else None)
+        page.goto(address + path)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def says(page, name: str, pattern: str):
+    page.wait_for_function(f"() => document.getElementById('{name}')?.innerText.match({pattern!r})")
+    return page.inner_text(f"#{name}")
+
+
+def traces(page, name: str):
+    return page.evaluate(
+        f"() => document.querySelector('#{name} .js-plotly-plot').data.map(t => ({{name: t.name, x: t.x, y: t.y}}))"
+    )
+
+
+def test_a_slider_moves_the_curve_to_the_value_of_the_library(visit) -> None:
+    page = visit("/bayes")
+    says(page, "bayes-says", "At α = 0.1248")
+    page.get_by_label("Width over d, ρ").fill("0.8")
+    text = says(page, "bayes-says", "above α = 0.24")
+    theory = aim.state_evolution(aim.Softmax(2), 0.4 * bayes.span("softmax", 2), 0.8, steps=0).value
+    assert f"V = {theory:.4f}" in text
+    curve = traces(page, "bayes-curve")[0]
+    expected = aim.state_evolution(aim.Softmax(2), curve["x"][20], 0.8, steps=0).value
+    assert curve["y"][20] == pytest.approx(expected, rel=1e-4)
+    assert "rho=0.8" in page.url
+    again = visit(page.url.split("/", 3)[3].join(["/", ""]))
+    assert says(again, "bayes-says", "above α = 0.24") == text
+
+
+def test_every_control_can_be_reached_and_moved_by_keyboard(visit) -> None:
+    page = visit("/bayes")
+    before = says(page, "bayes-says", "At α")
+    page.get_by_label("Tokens T").focus()
+    page.keyboard.press("ArrowRight")
+    text = says(page, "bayes-says", "above α = 0.075")
+    assert text != before
+    page.get_by_label("linear with noise").focus()
+    page.keyboard.press("Space")
+    says(page, "bayes-says", "No finite number")
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll('input, button, a')].filter(e =>
+          !e.innerText && !e.labels?.length && !e.getAttribute('aria-label')).map(e => e.outerHTML)"""
+    )
+    assert unnamed == []
+
+
+def test_message_passing_runs_and_can_be_stopped(visit) -> None:
+    page = visit("/bayes?d=20")
+    says(page, "bayes-says", "At α")
+    page.get_by_role("button", name="Run").click()
+    text = says(page, "amp-status", "error [0-9.]+ after")
+    page.wait_for_function(
+        "() => document.querySelector('#bayes-curve .js-plotly-plot').data.some(t => t.name == 'your runs')"
+    )
+    error = float(re.search(r"error ([0-9.]+)", text)[1])
+    assert traces(page, "bayes-curve")[-1]["y"] == pytest.approx([error], abs=1e-4)
+    page.get_by_label("Token dimension d").fill("160")
+    page.get_by_role("button", name="Run").click()
+    page.wait_for_function("() => !document.getElementById('amp-cancel').disabled")
+    page.get_by_role("button", name="Cancel").click()
+    assert says(page, "amp-status", "cancelled") == "cancelled"
+
+
+def test_random_features_are_drawn(visit) -> None:
+    page = visit("/features?target=keys+1&keys=4")
+    says(page, "features-says", "after 128 samples")
+    names = [trace["name"] for trace in traces(page, "features-curves")]
+    assert names == ["attention, infinitely many heads", "biased attention, infinitely many heads", "network (MLP)"]
+    page.get_by_label("attention", exact=True).check()
+    page.wait_for_function("() => document.querySelector('#features-curves .js-plotly-plot').data.length == 1")
+
+
+def test_a_black_box_is_asked_and_a_body_sculpted(visit) -> None:
+    page = visit("/recovery")
+    says(page, "asked-says", "5 of 12 queries")
+    page.get_by_label("Queries asked").fill("12")
+    says(page, "asked-says", "Θ is known to [0-9.]+e-1")
+    page.get_by_role("button", name="Sculpt").click()
+    says(page, "sculpt-status", "done")
+    says(page, "sculpt-says", "Carving, round 1")
+    page.get_by_label("Phase").fill("8")
+    assert "Parameters right to" in says(page, "sculpt-says", "After polishing")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_has_room_for_every_door(visit, scheme) -> None:
+    for door in ("bayes", "features", "recovery"):
+        page = visit(f"/{door}", 390, scheme)
+        page.wait_for_selector(".js-plotly-plot .main-svg >> visible=true")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_markup_in_an_address_is_shown_as_text(visit) -> None:
+    page = visit("/bayes?channel=<img src=x onerror=alert(1)>&nobody=<b>x</b>&rho=7")
+    page.wait_for_selector("[role=alert]")
+    assert page.locator("[role=alert]").all_inner_texts() == [
+        "channel must be softmax, linear, hardmax; got '<img src=x onerror=alert(1)>'.",
+        "This door has no setting 'nobody'.",
+        "rho must be from 0.05 to 1.5; got '7'.",
+    ]
+    assert page.locator("img").count() == 0
+
+
+def test_figure_and_data_are_files(visit) -> None:
+    page = visit("/bayes", accept_downloads=True)
+    says(page, "bayes-says", "At α")
+    with page.expect_download() as figure:
+        page.get_by_role("button", name="Save figure").first.click()
+    assert figure.value.suggested_filename == "attlas-bayes-curve.svg"
+    with page.expect_download() as data:
+        page.get_by_text("Data of the curve").click()
+    assert data.value.suggested_filename == "bayes.csv"
+
+
+def test_claims_are_shown_from_the_store(visit, address) -> None:
+    page = visit("/claims/")
+    page.wait_for_selector("h1")
+    assert "not run" in page.content()
+    page.goto(address + "/claims/aim.width.html")
+    assert "aim.width" in page.inner_text("h1, main")
+
+
+def test_it_listens_on_this_machine_only(address) -> None:
+    port = int(address.rsplit(":", 1)[1])
+    answer = urllib.request.urlopen(address + "/", timeout=20)
+    assert answer.status == 200
+    other = socket.gethostbyname(socket.gethostname())
+    if not other.startswith("127."):
+        with pytest.raises(OSError, match=r"refused|unreachable|timed out"):
+            socket.create_connection((other, port), timeout=3)

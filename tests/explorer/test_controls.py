@@ -1,0 +1,38 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attlas.errors import InputError
+from attlas.explorer.controls import Choice, Slider, read
+
+RHO = Slider("rho", "Width", 0.05, 1.5, 0.05, 0.5)
+DECAY = Slider("decay", "Decay", -4, 0, 0.25, -2, powers=True)
+CHANNEL = Choice("channel", "Output", {"softmax": "softmax", "linear": "linear"}, "softmax")
+
+
+def test_a_state_starts_where_the_controls_start_and_takes_what_is_given() -> None:
+    assert read((RHO, DECAY, CHANNEL), {"rho": "0.3", "other": "x"}) == {
+        "rho": 0.3,
+        "decay": 0.01,
+        "channel": "softmax",
+    }
+
+
+@pytest.mark.parametrize("value", ["<b>", "nan", "inf", "1e9", "-1", "", None, [], {}, "0.5; DROP", "0x1"])
+def test_a_slider_refuses_what_it_has_no_position_for(value: object) -> None:
+    with pytest.raises(InputError, match=r"rho must be from 0\.05 to 1\.5"):
+        RHO.read(value)
+
+
+@pytest.mark.parametrize("value", ["<script>", "", None, 3, ["softmax"], "Softmax"])
+def test_a_choice_refuses_what_is_no_option(value: object) -> None:
+    with pytest.raises(InputError, match="channel must be softmax, linear"):
+        CHANNEL.read(value)
+
+
+@given(st.floats(0.05, 1.5))
+def test_a_slider_snaps_to_its_steps_so_that_answers_can_be_kept(value: float) -> None:
+    found = RHO.read(value)
+    assert abs(found - value) <= 0.025 + 1e-9
+    assert RHO.read(found) == found
+    assert abs(found / 0.05 - round(found / 0.05)) < 1e-9

@@ -1,0 +1,103 @@
+import json
+
+import pytest
+from flask.testing import FlaskClient
+
+from attlas.explorer import server as room
+from attlas.explorer.jobs import Queue
+
+
+class Visitor(FlaskClient):
+    """A client at the address of the page, unless it says otherwise."""
+
+    def open(self, *args, **kwargs):
+        return super().open(*args, **{"base_url": "http://127.0.0.1:8050", **kwargs})
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    store = tmp_path_factory.mktemp("store") / "none.db"
+    app = room.application(store, room.LOCAL, 8050, queue=Queue())
+    app.test_client_class = Visitor
+    return app.test_client()
+
+
+def test_the_page_and_its_doors_answer(client) -> None:
+    for path in ("/", "/bayes", "/features", "/recovery"):
+        answer = client.get(path)
+        assert answer.status_code == 200
+        assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
+        assert "unsafe-eval" not in answer.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1", "127.0.0.1:80", "localhost:8051", "127.0.0.1:8050.evil.example", ""]
+)
+def test_a_foreign_host_is_refused(client, host) -> None:
+    for path in ("/", "/_dash-layout", "/data/bayes.csv", "/claims/"):
+        assert client.get(path, headers={"Host": host}).status_code == 403
+
+
+@pytest.mark.parametrize("host", ["localhost:8050", "[::1]:8050", "127.0.0.1:8050"])
+def test_this_machine_is_not(client, host) -> None:
+    assert client.get("/", headers={"Host": host}).status_code == 200
+
+
+def test_a_request_from_another_page_is_refused(client) -> None:
+    answer = client.post("/_dash-update-component", json={}, headers={"Origin": "http://evil.example"})
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/etc/passwd", "/../../etc/passwd", "/assets/../server.py", "/assets/%2e%2e/server.py", "/claims/../x", "/nobody",
+     "/claims/aim.nothing.html", "/claims/%2e%2e%2findex.html", "/claims/aim.width.db", "/data/none.csv", "/data/..%2fx.csv",
+     "/claims/<script>alert(1)</script>.html", "/claims/.attlas-site"],
+)  # fmt: skip
+def test_what_is_not_known_is_not_found(client, path) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert b"<script>alert" not in answer.data or answer.content_type.startswith("text/plain")
+    assert b"root:" not in answer.data
+
+
+def test_bad_settings_are_a_sentence(client) -> None:
+    answer = client.get("/data/bayes.csv", query_string={"rho": "<img src=x>"})
+    assert answer.status_code == 400
+    assert answer.content_type.startswith("text/plain")
+    assert answer.text == "rho must be from 0.05 to 1.5; got '<img src=x>'\n"
+
+
+def test_data_are_served(client) -> None:
+    for door, header in (
+        ("bayes", "alpha,V"),
+        ("features", "n,attention,biased,network"),
+        ("recovery", "query,tokens,answer"),
+    ):
+        answer = client.get(f"/data/{door}.csv", query_string={"keys": "4"} if door == "features" else {})
+        assert answer.status_code == 200
+        assert answer.text.splitlines()[0] == header
+
+
+def test_a_request_has_a_largest_size(client) -> None:
+    answer = client.post("/_dash-update-component", data=b"x" * 300_000, content_type="application/json")
+    assert answer.status_code in (400, 413)
+
+
+def test_a_callback_with_nonsense_does_not_fall_over(client) -> None:
+    layout = client.get("/_dash-dependencies").json
+    (move,) = [entry for entry in layout if "bayes-curve.figure" in entry["output"]]
+    outputs = [
+        dict(zip(("id", "property"), part.rsplit(".", 1), strict=True))
+        for part in move["output"].strip(".").split("...")
+    ]
+    for value in ("<b>", None, 1e308, [1], {"a": 1}):
+        names = [json.loads(e["id"]) if e["id"].startswith("{") else e["id"] for e in move["inputs"]]
+        inputs = [
+            {"id": name, "property": e["property"], "value": value}
+            for name, e in zip(names, move["inputs"], strict=True)
+        ]
+        body = {"output": move["output"], "outputs": outputs, "inputs": inputs, "changedPropIds": []}
+        answer = client.post("/_dash-update-component", json=body)
+        assert answer.status_code == 200
+        assert "must be" in answer.json["response"]["bayes-says"]["children"]
