@@ -1,3 +1,4 @@
+# make setup   set up: everything goes into .venv
 # make atlas   set up, run the quick atlas, write the site
 # make test    set up, pass all tests
 # make check   format, lint, types, who may import whom
@@ -12,8 +13,10 @@ LOCKED := .venv/locked
 READY := .venv/ready
 PYTEST_WORKERS ?= 2
 
-.PHONY: atlas test check docs bench lock clean
+.PHONY: setup atlas test check docs bench lock clean
 .DELETE_ON_ERROR:
+
+setup: $(READY)
 
 atlas: $(READY)
 	$(BIN)/attlas run --quick
