@@ -32,7 +32,7 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 docs: $(READY)
-	@$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html
+	@$(BIN)/python -m sphinx -q -E -W --keep-going -d docs/_build/doctrees docs docs/_build/html
 	@echo "file://$(CURDIR)/docs/_build/html/index.html"
 
 bench: $(READY)

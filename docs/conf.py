@@ -29,6 +29,7 @@ napoleon_use_param = napoleon_use_rtype = False
 napoleon_custom_sections = [(name, "params_style") for name in ("Attributes", "Raises")]  # types are words, not links
 
 html_theme = "furo"
+pygments_style, pygments_dark_style = "default", "github-dark"
 html_title = f"attlas {version}"
 html_math_renderer = "mathml"
 html_static_path = ["static"]

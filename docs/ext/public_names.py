@@ -15,8 +15,8 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-ROUTING = ", ".join(f"set_{name}_request" for name in ("fit", "predict", "score", "transform"))  # scikit-learn's own
-CLASS = ["   :members:", "   :member-order: bysource", f"   :exclude-members: {ROUTING}"]
+THEIRS = [*(f"set_{name}_request" for name in ("fit", "predict", "score", "transform")), "model_config"]  # not ours
+CLASS = ["   :members:", "   :member-order: bysource", f"   :exclude-members: {', '.join(THEIRS)}"]
 MARKED = re.compile(r"(``.+?``|`[^`]+`|(?<!\w)\*\w[\w ]*\w\*(?!\w))")  # what a docstring itself marks: code, emphasis
 
 
