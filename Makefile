@@ -1,6 +1,8 @@
+# make setup   set up: everything goes into .venv
 # make atlas   set up, run the quick atlas, write the site
 # make test    set up, pass all tests
 # make check   format, lint, types, who may import whom
+# make docs    build the documentation, strictly and offline
 # make bench   benchmarks, as ratios to something measured in the same run
 # make lock    pin the dependencies anew
 # make clean   remove the environment and everything that was made (never the store)
@@ -11,8 +13,10 @@ LOCKED := .venv/locked
 READY := .venv/ready
 PYTEST_WORKERS ?= 2
 
-.PHONY: atlas test check bench lock clean
+.PHONY: setup atlas test check docs bench lock clean
 .DELETE_ON_ERROR:
+
+setup: $(READY)
 
 atlas: $(READY)
 	$(BIN)/attlas run --quick
@@ -26,6 +30,10 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(READY)
+	@$(BIN)/python -m sphinx -q -E -W --keep-going -d docs/_build/doctrees docs docs/_build/html
+	@echo "file://$(CURDIR)/docs/_build/html/index.html"
 
 bench: $(READY)
 	@for file in $(filter-out benchmarks/timing.py,$(wildcard benchmarks/*.py)); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
@@ -47,5 +55,5 @@ $(LOCKED): requirements.lock
 	@touch $(LOCKED)
 
 clean:
-	rm -rf .venv site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv site dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -3,6 +3,7 @@
 import time
 
 import numpy as np
+from scipy.optimize import least_squares
 
 from attlas import layers, tokens
 from attlas.numerics import stream
@@ -44,6 +45,28 @@ def exponent(name, values, **fixed):
     print(f"time to 1e-10 over {name}: {shown}; exponent {slope:.1f}")
 
 
+def scipy_search(data, start):
+    """W by linear least squares for every Theta, Theta by SciPy's least_squares: what one would write oneself."""
+    X, d = data.X, data.X.shape[2]
+
+    def residual(theta):
+        read = [layers.softmax(X @ each @ X.transpose(0, 2, 1)) @ X for each in theta.reshape(-1, d, d)]
+        F, Y = np.concatenate(read, axis=2).reshape(-1, len(read) * d), data.Y.reshape(-1, data.Y.shape[2])
+        return (F @ np.linalg.lstsq(F, Y, rcond=None)[0] - Y).ravel()
+
+    return least_squares(residual, start.ravel(), method="lm", xtol=1e-12, ftol=1e-12, gtol=1e-12).fun
+
+
+def against_scipy(heads, d, k=4, n=400):
+    data = task(heads, d, k, n)
+    mine = seconds(data, heads)
+    began = time.perf_counter()
+    left = scipy_search(data, random_start(heads, d, stream(0, "start")))
+    took = time.perf_counter() - began
+    residual = np.linalg.norm(left) / np.linalg.norm(data.Y)
+    print(f"SciPy's least_squares, m = {heads}, d = {d}, n = {n}: {residual:.0e} after {took / mine:.0f} x the time")
+
+
 def main():
     heads, d, k, n = 3, 8, 4, 2000
     data = task(heads, d, k, n)
@@ -54,6 +77,9 @@ def main():
         fit = gradient_search(data, heads, method, stream(0, "start"), budget=20.0, max_starts=3)
         took = time.perf_counter() - began
         print(f"{method}: {fit.residual:.1e} after {took:.1f} s, {took / mine:.1f} x the time of variable projection")
+
+    against_scipy(1, 4)
+    against_scipy(2, 6)
 
     Theta = random_start(heads, d, stream(0, "start"))
     model = eliminate(data, Theta)

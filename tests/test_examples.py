@@ -70,3 +70,30 @@ def test_recovery_tables(tmp_path):
     assert one.splitlines()[2].startswith("| 5 | 30 | 30 |")
     assert several.splitlines()[2].count("2/2") == 3
     assert len(json.loads((tmp_path / "tables.json").read_text())) == 8
+
+
+def test_phase_diagram(tmp_path):
+    page = run(tmp_path, "phase_diagram.py", "--quick")
+    assert (tmp_path / "phases.png").stat().st_size > 10_000
+    assert "above alpha = 0.1875" in page
+    rows = np.array([line.split() for line in page.splitlines()[2:]], dtype=float)
+    assert np.all(rows[:3, 2] > 0.9 * rows[:3, 1])  # no algorithm is better than the best, at this size within a tenth
+    assert np.all(np.diff(rows[:, 2]) < 0)
+    assert rows[-1, 1] == 0
+    assert rows[-1, 2] < 1e-3
+
+
+def test_set_regression(tmp_path):
+    attention, ridge, kernel = (
+        float(line.split()[-1]) for line in run(tmp_path, "set_regression.py", "--quick").splitlines()[1:]
+    )
+    assert attention > 0.8
+    assert max(ridge, kernel) < 0.3
+
+
+def test_recover_a_head(tmp_path):
+    one, too_few, both, error = run(tmp_path, "recover_a_head.py", "--quick").splitlines()
+    assert "from 30 questions (d² + d = 30)" in one
+    assert "certificate not met" in too_few
+    assert "certificate met" in both
+    assert float(error.split()[-1]) < 1e-9

@@ -69,12 +69,22 @@ def test_cited_keys_exist():
     assert cited <= known
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/aim.md", "docs/trained.md", "docs/features.md", "docs/recovery.md"]
-)
+@pytest.mark.parametrize("page", ["README", "start", "aim", "trained", "features", "recovery", "running", "extending"])
 def test_python_of_the_pages_runs(tmp_path, page):
-    code = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    """Block by block in one folder; a block that begins with the name of a file is that file, and runs as it should."""
+    path = ROOT / "README.md" if page == "README" else ROOT / "docs" / f"{page}.md"
+    code = re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
     assert code
     for block in code:
-        done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        command = [sys.executable, "-c", block]
+        if name := re.match(r"# (\w+\.py)\n", block):
+            (tmp_path / name[1]).write_text(block)
+            command[1:] = ["-m", "pytest", "-q", name[1]] if name[1].startswith("test_") else [name[1]]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, block + done.stdout + done.stderr
+
+
+def test_relative_links_of_the_pages_lead_somewhere():
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"

@@ -1,0 +1,84 @@
+"""The documentation builds without a warning, fetches nothing, and its formulas are typeset."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parent.parent / "docs"
+FETCHED = {"src", "srcset", "data", "poster", "action", "xlink:href"}
+
+
+class Fetches(HTMLParser):
+    """Collects what a browser would load to show a page: not the links a reader may follow."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.addresses = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.addresses += [value for name, value in attrs if name in FETCHED or (name, tag) == ("href", "link")]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("docs")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-d",
+        folder / "trees",
+        DOCS,
+        folder / "html",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+def test_no_page_fetches_anything_from_elsewhere(built):
+    pages = [path for path in built.rglob("*.html") if "_static" not in path.parts]
+    assert len(pages) > 20
+    for path in pages:
+        addresses = [address for address in Fetches(path.read_text()).addresses if address]
+        assert len(addresses) > 5
+        assert not [address for address in addresses if re.match(r"(https?:)?//", address)], path
+    for path in built.rglob("*.css"):
+        assert not re.findall(r"(?:url\(|@import)\s*[\"']?\s*(?:https?:)?//", path.read_text()), path
+
+
+def test_formulas_are_typeset(built):
+    for name in ("aim", "trained", "features", "recovery"):
+        page = (built / f"{name}.html").read_text()
+        assert page.count('<div class="formula"><math alttext=') >= 3
+        assert "$$" not in page
+        shown = re.sub(r'alttext="[^"]*"', "", page)
+        assert not re.search(r"<m\w[^>]*>\\\w+<", shown)  # what the converter does not know it leaves as it is
+
+
+def test_every_public_name_is_in_the_reference(built):
+    import attlas
+
+    page = (built / "api" / "aim.html").read_text()
+    for name in ("state_evolution", "message_passing", "Softmax", "phase_diagram"):
+        assert f'id="attlas.aim.{name}"' in page
+    for room in set(attlas.__all__) - {"__version__"}:
+        assert (built / "api" / f"{room}.html").is_file(), f"docs/api/{room}.md is missing"
+
+
+def test_references_are_linked(built):
+    page = (built / "references.html").read_text()
+    keys = re.findall(r"@\w+\{(\w+),", (DOCS.parent / "src/attlas/claims/references.bib").read_text())
+    assert len(keys) > 10
+    assert all(f'id="{key}"' in page for key in keys)
+    assert "https://arxiv.org/abs/2506.01582" in page
+    assert "references.html#boncoraglio2025bayes" in (built / "api" / "aim.html").read_text()
+    assert not re.search(r"[{}\\]", re.sub(r"(?s).*<article.*?>|</article>.*", "", page))  # no TeX is left
