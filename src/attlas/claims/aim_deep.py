@@ -139,6 +139,7 @@ CLAIM = Claim(
     id="aim.deep",
     version=1,
     statement="Of two stacked attention layers the last is learned first.",
+    formula=r"A_l=\operatorname{softmax}(\beta H^{(l)}),\quad x^{(2)}=(cI+A_1)\,x^{(1)},\quad y=A_2:\qquad V_2<V_1",
     source="boncoraglio2025bayes, deep attention",
     settings=Point,
     tiers={

@@ -75,6 +75,7 @@ CLAIM = Claim(
     id="aim.denoiser",
     version=1,
     statement="The rotation-invariant denoiser of S + sqrt(Delta) GOE attains the error F(Delta) as d grows.",
+    formula=r"R=S+\sqrt{\Delta}\,\operatorname{GOE},\qquad \frac{1}{d}\lVert\hat S(R)-S\rVert^2\to F(\Delta)",
     source="boncoraglio2025bayes, the denoising function; bun2016rotational",
     settings=Point,
     tiers={

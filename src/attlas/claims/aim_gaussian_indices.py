@@ -234,6 +234,10 @@ CLAIM = Claim(
         "For Gaussian tokens the attention indices h_ab become jointly Gaussian as d grows, uncorrelated, with variance"
         " Q (1 + delta_ab), Q = 1 + rho."
     ),
+    formula=(
+        r"h_{ab}=\frac{x_a^\top S\,x_b-\delta_{ab}\operatorname{Tr}S}{\sqrt d}\;\to\;"
+        r"N\left(0,\;Q\,(1+\delta_{ab})\right),\qquad Q=1+\rho"
+    ),
     source="boncoraglio2025bayes, the model",
     settings=Point,
     tiers={

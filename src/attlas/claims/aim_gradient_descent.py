@@ -95,6 +95,10 @@ CLAIM = Claim(
     id="aim.gradient-descent",
     version=2,
     statement="Gradient descent on a softmax layer, averaged over its initialisations, reaches the Bayes-optimal error.",
+    formula=(
+        r"\frac{1}{d}\left\lVert S-\frac{1}{K}\sum_{k=1}^{K}\hat S_k\right\rVert^2\to V"
+        r"\qquad(K\text{ starts},\;K\to\infty)"
+    ),
     source="boncoraglio2025bayes, gradient descent and averaging",
     settings=Point,
     tiers={

@@ -94,6 +94,9 @@ CLAIM = Claim(
         "The error of hardmax attention follows the state evolution of the channel as defined, is positive at every"
         " alpha, and lies below the published curve."
     ),
+    formula=(
+        r"y=\operatorname{hardmax}(h),\qquad V=F\left(\frac{1}{2\alpha\,G_2(V)}\right)>0\quad\text{at every }\alpha"
+    ),
     source="boncoraglio2025bayes, hardmax attention; the published number from the authors' public scripts",
     settings=Point,
     tiers={

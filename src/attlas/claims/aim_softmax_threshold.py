@@ -182,6 +182,10 @@ CLAIM = Claim(
     id="aim.softmax-threshold",
     version=2,
     statement="Softmax attention is recovered perfectly above alpha = (2 rho - rho^2)/(T^2 + T - 2), and not below.",
+    formula=(
+        r"V=0\iff\alpha\ge\alpha^*,\qquad\alpha^*=\frac{2\rho-\rho^2}{T^2+T-2}\;\;(\rho\le 1),"
+        r"\quad\frac{1}{T^2+T-2}\;\;(\rho>1)"
+    ),
     source="boncoraglio2025bayes, the strong recovery threshold",
     settings=Point,
     tiers={

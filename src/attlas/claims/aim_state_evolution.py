@@ -88,6 +88,10 @@ CLAIM = Claim(
     id="aim.state-evolution",
     version=1,
     statement="Message passing reaches the error that the state evolution predicts: linear, softmax and hardmax outputs.",
+    formula=(
+        r"\frac{1}{d}\lVert\hat S-S\rVert^2\to V=F(1/\hat q),\qquad\hat q=2\alpha\,G_2(V),"
+        r"\qquad G_2(V)=\sum_{a\le b}(1+\delta_{ab})\operatorname{E}[g_{ab}^2]"
+    ),
     source="boncoraglio2025bayes, the state evolution of GAMP-RIE",
     settings=Point,
     tiers={

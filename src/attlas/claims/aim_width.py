@@ -127,6 +127,10 @@ CLAIM = Claim(
         "Error and threshold follow the theory at every width; as rho -> 0 recovery begins at alpha/rho = 1/(T^2 + T - 2)"
         " and is perfect at twice that."
     ),
+    formula=(
+        r"\lim_{\rho\to0}V=\begin{cases}1&A'\le1\\A'(2-A')&1\le A'\le2\\0&A'\ge2\end{cases}"
+        r"\qquad A'=\frac{\alpha\,(T^2+T-2)}{\rho}"
+    ),
     source="boncoraglio2025bayes, the role of the width",
     settings=Point,
     tiers={

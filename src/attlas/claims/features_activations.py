@@ -112,6 +112,10 @@ CLAIM = Claim(
     id="features.activations",
     version=1,
     statement="With random heads, relu attention does as well as softmax attention.",
+    formula=(
+        r"\varphi_m=\frac{1}{N}\sum_{i=1}^{N}\operatorname{act}(s_{mi})\,\tilde x_i,\qquad"
+        r"\operatorname{act}(s_{mi})=\max(s_{mi},0)\;\text{ or }\;\frac{N\,e^{s_{mi}}}{\sum_j e^{s_{mj}}}"
+    ),
     source="fu2023random, section 2, which studies relu in place of softmax",
     settings=Point,
     tiers={

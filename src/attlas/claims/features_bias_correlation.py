@@ -118,6 +118,10 @@ CLAIM = Claim(
     id="features.bias-correlation",
     version=1,
     statement="A query-key bias (BRFA) lowers the sample cost of correlations between the query and the keys.",
+    formula=(
+        r"f(X)=\frac{1}{N}\sum_{i=1}^{N}\langle x_0,x_i\rangle^r,\quad\operatorname{E}[s_{mi}]=b\,\langle x_0,x_i\rangle:"
+        r"\qquad n_{50}\propto d^{\,\gamma(b)},\quad\gamma(b)<\gamma(0)"
+    ),
     source="fu2023random, section 3.3",
     settings=Point,
     tiers={

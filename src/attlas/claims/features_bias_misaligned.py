@@ -119,6 +119,10 @@ CLAIM = Claim(
     id="features.bias-misaligned",
     version=1,
     statement="The query-key bias helps only correlations aligned with it, and costs averages of key functions.",
+    formula=(
+        r"f(X)=\frac{1}{N}\sum_{i=1}^{N}\langle x_0,U x_i\rangle:\qquad\frac{n_{50}(0)}{n_{50}(b)}>1\;\text{ for }U=I,"
+        r"\;\;\le1\;\text{ for a random rotation }U"
+    ),
     source="fu2023random, section 3.3; the rotated correlation is ours",
     settings=Point,
     tiers={

@@ -105,6 +105,10 @@ CLAIM = Claim(
     id="features.expressivity",
     version=1,
     statement="M random heads express key averages, correlations and query functions to a squared error of order 1/M.",
+    formula=(
+        r"\min_{v_1,\dots,v_M}\operatorname{E}\left(f(X)-\sum_{m=1}^{M}\langle v_m,\varphi_m(X)\rangle\right)^2"
+        r"=O\left(\frac{1}{M}\right)"
+    ),
     source="fu2023random, theorem 1",
     settings=Point,
     tiers={

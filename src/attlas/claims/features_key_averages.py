@@ -106,6 +106,10 @@ CLAIM = Claim(
     id="features.key-averages",
     version=1,
     statement="On averages of key functions random-feature attention beats a random-feature MLP of equal parameter count.",
+    formula=(
+        r"f(X)=\frac{1}{N}\sum_{i=1}^{N}\langle\beta,x_i\rangle^s:\qquad"
+        r"\operatorname{error}_{\text{RFA}}(n)<\operatorname{error}_{\text{RFMLP}}(n)\quad\text{at }p=M(d+1)"
+    ),
     source="fu2023random, section 3 and its experiments",
     settings=Point,
     tiers={

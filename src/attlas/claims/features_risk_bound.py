@@ -123,6 +123,10 @@ CLAIM = Claim(
     id="features.risk-bound",
     version=1,
     statement="The excess risk of the norm-constrained estimator does not exceed sqrt(B(f)) times the rate of theorem 2.",
+    formula=(
+        r"\operatorname{E}\,|\hat f-f|\le\sqrt{B(f)}\left(\sqrt{\frac{\log(dM)\,\log(nNM)}{n}}"
+        r"+\sqrt{\frac{d^2\log M+\log(1/\delta)}{M}}\right)"
+    ),
     source="fu2023random, theorem 2",
     settings=Point,
     tiers={

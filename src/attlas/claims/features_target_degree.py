@@ -131,6 +131,7 @@ CLAIM = Claim(
     id="features.target-degree",
     version=1,
     statement="The sample cost of random-feature attention grows with the degree of the target, in the order of B(f).",
+    formula=r"B(f)=C_k\,\lVert A\rVert^2,\qquad C_k=\max(1,\,k^{4.5}\,4^k),\qquad k=\max(r,\,s-1)",
     source="fu2023random, theorem 2 and its examples",
     settings=Point,
     tiers={

@@ -107,6 +107,7 @@ CLAIM = Claim(
     id="recovery.agreement",
     version=1,
     statement="Agreement of all heads on an example, which sculpting lives on, fades exponentially in the number of heads.",
+    formula=r"P(\text{all heads attend alike})\propto e^{-c\,(m-1)(k-1)},\qquad c>0",
     source="chen2024provably, whose cost is exponential in the number of heads",
     settings=Point,
     tiers={

@@ -118,6 +118,7 @@ CLAIM = Claim(
     id="recovery.cost",
     version=1,
     statement="For a fixed number of heads the work of recovery is polynomial in d and k; it grows steeply with the heads.",
+    formula=r"\text{work}=O(d^6)\;\text{ and }\;O(k^2)\quad\text{at fixed }m",
     source="chen2024provably, whose own algorithm is exponential in the heads; the learner here is ours",
     settings=Point,
     tiers={

@@ -131,6 +131,10 @@ CLAIM = Claim(
     id="recovery.hard-instances",
     version=2,
     statement="Some layers are not learned: m heads can hide a parity of m coordinates, and learners stay at chance on it.",
+    formula=(
+        r"\Theta_i=B\,(1_S-\tau_i e_d)\,e_d^\top,\quad W_i=w_i\,e_d e_d^\top:"
+        r"\qquad F(X)_{rd}=\prod_{j\in S}x_{rj}\quad\text{where }x_{1d}\ne x_{2d}"
+    ),
     source="chen2024provably, the lower bound; the construction is ours",
     settings=Point,
     tiers={

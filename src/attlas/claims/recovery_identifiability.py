@@ -100,6 +100,10 @@ CLAIM = Claim(
     id="recovery.identifiability",
     version=1,
     statement="Different parameters can give the same layer; what can be recovered is the canonical form, which they share.",
+    formula=(
+        r"F_{\Theta,W}=F_{\Theta',W'}\;\Rightarrow\;\operatorname{canonical}(\Theta,W)=\operatorname{canonical}(\Theta',W');"
+        r"\qquad\text{on two tokens }(\Theta,W)\sim(-\Theta,-W)+(0,2W)"
+    ),
     source="ours; chen2024provably assumes it away by non-degeneracy",
     settings=Point,
     tiers={

@@ -75,6 +75,10 @@ CLAIM = Claim(
     id="recovery.queries",
     version=1,
     statement="A single head is recovered exactly from d^2 + d value queries.",
+    formula=(
+        r"f(e_j)=W_j,\qquad f([q+tv;\,q])=q^\top W+\sigma(t\,q^\top\Theta v)\;t\,v^\top W:"
+        r"\qquad d+d^2\text{ queries}"
+    ),
     source="bhattamishra2026provably; the choice of directions is ours",
     settings=Point,
     tiers={

@@ -78,6 +78,7 @@ CLAIM = Claim(
     id="recovery.queries-low-rank",
     version=1,
     statement="O(r d) value queries suffice for a head of rank r.",
+    formula=r"\operatorname{rank}\Theta=r:\qquad\Theta=(\Theta V)(Q\Theta V)^{+}(Q\Theta),\quad 2rd+d\text{ queries}",
     source="bhattamishra2026provably; the sketch is ours",
     settings=Point,
     tiers={

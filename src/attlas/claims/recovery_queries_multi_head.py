@@ -102,6 +102,10 @@ CLAIM = Claim(
     id="recovery.queries-multi-head",
     version=2,
     statement="H heads, their number unknown, are recovered from value queries, fewer than 4Hd^2 - 2H + 1 from d = 6 on.",
+    formula=(
+        r"f([b+u;\,b])=b^\top\sum_{i=1}^{H}W_i+\sum_{i=1}^{H}\sigma(b^\top\Theta_i u)\,u^\top W_i,"
+        r"\qquad\text{queries}<4Hd^2-2H+1"
+    ),
     source="kim2026queries for the bound; saturating and isolating is ours",
     settings=Point,
     tiers={

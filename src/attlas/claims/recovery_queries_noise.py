@@ -89,6 +89,10 @@ CLAIM = Claim(
     id="recovery.queries-noise",
     version=1,
     statement="Recovery from queries degrades in proportion to the noise of the oracle.",
+    formula=(
+        r"\text{answer}=f(X)+\varepsilon\,|f(X)|\,\xi:"
+        r"\qquad\frac{\lVert\hat\Theta-\Theta\rVert}{\lVert\Theta\rVert}\propto\varepsilon"
+    ),
     source="bhattamishra2026provably",
     settings=Point,
     tiers={

@@ -123,6 +123,9 @@ CLAIM = Claim(
     id="recovery.sculpting",
     version=1,
     statement="Examples on which the heads agree carve a convex body that tells where the heads are, before any polish.",
+    formula=(
+        r"x_r^\top\Theta_i\,(x_b-x_c)=\log\frac{p_b}{p_c}\quad\text{for every head }i,\text{ where all attend alike}"
+    ),
     source="chen2024provably, its algorithm in outline; thresholds and search are ours",
     settings=Point,
     tiers={

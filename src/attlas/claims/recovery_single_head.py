@@ -69,6 +69,7 @@ CLAIM = Claim(
     id="recovery.single-head",
     version=1,
     statement="One attention head is recovered exactly from random examples, in polynomial time.",
+    formula=r"F(X)=\operatorname{softmax}(X\Theta X^\top)\,XW,\qquad(\hat\Theta,\hat W)=(\Theta,W)",
     source="chen2024provably; the learner is ours",
     settings=Point,
     tiers={

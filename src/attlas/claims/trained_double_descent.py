@@ -139,6 +139,10 @@ CLAIM = Claim(
     id="trained.double-descent",
     version=1,
     statement="With noise and no decay the error peaks, finitely, at the interpolation threshold; decay removes the peak.",
+    formula=(
+        r"\lambda\to0:\quad A\,\Delta=\sigma^2+E,\qquad\text{the peak where }\theta=0\text{ and }"
+        r"A=2\int\rho_R(x)\,x_{+}\,h(x)\,dx"
+    ),
     source="boncoraglio2025inductive; derived again",
     settings=Point,
     tiers={

@@ -136,6 +136,7 @@ CLAIM = Claim(
     id="trained.spectrum",
     version=1,
     statement="The spectrum of the trained query-key matrix is a point mass at zero and a shifted bulk.",
+    formula=r"\rho_{\hat S}(x)=\left(1-\int_\theta^\infty\rho_R\right)\delta(x)+\rho_R(x+\theta)\quad(x\ge0)",
     source="boncoraglio2025inductive",
     settings=Point,
     tiers={

@@ -107,6 +107,10 @@ CLAIM = Claim(
     id="trained.threshold",
     version=1,
     statement="Minimum-trace interpolation recovers the teacher above A*(rho), S >= 0 alone above 1/2 + rho - rho^2/2.",
+    formula=(
+        r"A^*=\min_{t\ge0}M(t),\quad M(t)=2\rho-\rho^2+\rho(1-\rho)\,t^2+(1-\rho)^2\int(u-t)_{+}^2\,d\mu(u),"
+        r"\quad M(0)=\frac{1}{2}+\rho-\frac{\rho^2}{2}"
+    ),
     source="boncoraglio2025inductive for the first; both derived again",
     settings=Point,
     tiers={

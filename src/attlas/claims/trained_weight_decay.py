@@ -113,6 +113,10 @@ CLAIM = Claim(
     id="trained.weight-decay",
     version=1,
     statement="Descent with weight decay solves a trace-regularised convex problem; theory predicts errors, rank and trace.",
+    formula=(
+        r"\min_{S\ge0}\,\sum_\mu\frac{1}{4}\lVert e_\mu\rVert^2+\lambda\,d\operatorname{Tr}S:\qquad A\,\Delta=\sigma^2+E,"
+        r"\quad\lambda=\theta\left(\frac{A}{2}-\int\rho_R\,f\,h\right),\quad f=(x-\theta)_{+}"
+    ),
     source="boncoraglio2025inductive",
     settings=Point,
     tiers={
