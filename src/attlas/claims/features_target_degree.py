@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.feature_curves import Draw, grid, kernels_cost, labels, target_of
-from attlas.claims.figure import COLOURS, MARKERS, panels
+from attlas.claims.figure import panels, simulated
 from attlas.features import complexity, sample_cost
 from attlas.numerics import rank_correlation
 
@@ -102,7 +102,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     ):
         for i, family in enumerate(families):
             mine = [t for t, name in enumerate(TARGETS) if name.split()[0] == family and 0 < costs[t] < np.inf]
-            axis.plot(x[mine], costs[mine], MARKERS[i % len(MARKERS)], color=COLOURS[i % len(COLOURS)], label=family)
+            runs = np.array([m.result["tenth"][mine] for m in measurements if m.point == point])
+            simulated(axis, i, np.tile(x[mine], len(runs)), runs.ravel(), family, log=True)
             for t in mine:
                 axis.annotate(
                     TARGETS[t].split()[1], (x[t], costs[t]), xytext=(4, 3), textcoords="offset points", fontsize=8

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 
 from attlas import tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels, simulated
 from attlas.claims.recovery_tasks import LEARNERS, SUCCESS, counted, examples, learned
 from attlas.numerics import mean_interval, stream
 from attlas.recovery import Layer, control_layer, on_slice_accuracy, parity_layer
@@ -99,12 +99,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             alpha=0.6,
             label=name,
         )
-        right.plot(
-            np.full(len(measurements), i),
-            [m.result[f"accuracy_{name}"] for m in measurements],
-            MARKERS[i],
-            color=COLOURS[i],
-        )
+        simulated(right, i, np.full(len(measurements), i), [m.result[f"accuracy_{name}"] for m in measurements])
     left.axvline(SUCCESS, linestyle=":", **THEORY)
     left.set(xlabel="error on the control", ylabel="error on the parity", xscale="log")
     left.legend(frameon=False, fontsize=9)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, THEORY, panels
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
 from attlas.numerics import stream
 from attlas.recovery import Layer, difference, parameter_error
 
@@ -83,7 +83,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     ):
         rows = [PAIRS.index(m.point.pair) + 0.2 * (i - 1) for m in measurements]
         values = [max(m.result[key], 1e-18) for m in measurements]
-        axis.plot(values, rows, "o", color=COLOURS[i], alpha=0.6, label=label, markersize=4)
+        axis.plot(values, rows, MARKERS[i], color=COLOURS[i], alpha=0.6, label=label, markersize=4)
     axis.axvline(np.finfo(float).eps, linestyle="--", **THEORY)
     axis.set(xlabel="relative difference", xscale="log")
     axis.set_yticks(range(len(PAIRS)), PAIRS)

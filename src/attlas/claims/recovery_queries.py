@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import THEORY, panels, simulated, ticks
 from attlas.claims.recovery_tasks import oracle_of, query_layer
 from attlas.recovery import learn_from_queries
 
@@ -54,15 +54,13 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     figure, (left, right) = panels(2)
     d = np.array(sorted({m.point.d for m in measurements}))
     left.plot(d, d**2 + d, label="d^2 + d", **THEORY)
-    left.plot(
-        [m.point.d for m in measurements], [m.result["queries"] for m in measurements], MARKERS[0], color=COLOURS[0]
-    )
+    simulated(left, 0, [m.point.d for m in measurements], [m.result["queries"] for m in measurements], log=True)
     left.set(xlabel="d", ylabel="queries", xscale="log", yscale="log")
     left.legend(frameon=False, fontsize=9)
-    right.plot(
-        [m.point.d for m in measurements], [m.result["error"] for m in measurements], MARKERS[0], color=COLOURS[0]
-    )
+    simulated(right, 0, [m.point.d for m in measurements], [m.result["error"] for m in measurements], log=True)
     right.set(xlabel="d", ylabel="largest error of an entry", xscale="log", yscale="log")
+    for axis in (left, right):
+        ticks(axis, d.tolist())
     return figure
 
 
