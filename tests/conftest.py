@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ def fast(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTLAS_CLAIMS", "fast_claim")
     monkeypatch.setenv("ATTLAS_TEST_LOG", str(log))
     monkeypatch.setenv("ATTLAS_TEST_DEADLY", str(tmp_path / "deadly"))
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")])))
     monkeypatch.syspath_prepend(str(TESTS))
     return log
 
@@ -33,6 +34,21 @@ def attlas(tmp_path):
         return subprocess.run(command, check=False, **options)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """The system's Chromium, without a window; it asks nothing of any network on its own."""
+    from playwright.sync_api import sync_playwright
+
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("no Chromium is installed: chromium or google-chrome")
+    flags = ["no-sandbox", "disable-gpu", "disable-background-networking", "disable-component-update", "disable-sync"]
+    with sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=found, headless=True, args=[f"--{flag}" for flag in flags])
+        yield chromium
+        chromium.close()
 
 
 def record(i=0, **result):

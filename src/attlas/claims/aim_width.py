@@ -127,7 +127,7 @@ CLAIM = Claim(
         " and is perfect at twice that."
     ),
     formula=(
-        r"\lim_{\rho\to0}V=\begin{cases}1&A'\le1\\A'(2-A')&1\le A'\le2\\0&A'\ge2\end{cases}"
+        r"V\to1\;\;(A'\le1),\quad A'(2-A')\;\;(1\le A'\le2),\quad0\;\;(A'\ge2)\qquad\text{as }\rho\to0,"
         r"\qquad A'=\frac{\alpha\,(T^2+T-2)}{\rho}"
     ),
     source="boncoraglio2025bayes, the role of the width",

@@ -113,8 +113,8 @@ CLAIM = Claim(
     version=1,
     statement="M random heads approach the infinite-head kernel at rate M^-1/2, without bias.",
     formula=(
-        r"\frac{1}{M}\sum_{m=1}^{M}\langle\varphi_m(X),\varphi_m(X')\rangle=K(X,X')+O(M^{-1/2}),\qquad"
-        r"K=\frac{1}{NN'}\sum_{i,j}\operatorname{E}[\operatorname{act}(s_i)\operatorname{act}(s'_j)]\,t_{ij}"
+        r"\frac{1}{M}\sum_{m=1}^{M}\langle\varphi_m(X),\varphi_m(X')\rangle=K(X,X')+O(M^{-1/2}),"
+        r"\qquad K=\frac{1}{NN'}\sum_{i,j}\operatorname{E}[\operatorname{act}(s_i)\operatorname{act}(s'_j)]\,t_{ij}"
     ),
     source="fu2023random, the random-feature approximation; rahimi2007random for the rate",
     settings=Point,

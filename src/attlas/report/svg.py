@@ -10,7 +10,7 @@ from attlas.report.typeset import greek
 PIXELS = 96 / 72  # in a point
 SMALLEST, WIDEST = 0.8, 832  # a figure shrinks to this share of its size, or to this many pixels, and then scrolls
 
-# every colour of claims.figure, and what it is on dark paper; the last two are theory and grid lines
+# every colour of claims.figure, and what it is on dark paper; then theory, grid, frames and paper
 DARK = {
     "#0072b2": "#4ba3e3",
     "#d55e00": "#ff8f45",
@@ -21,6 +21,8 @@ DARK = {
     "#000000": "#e8e8e8",
     "#555555": "#b4b9c1",
     "#b0b0b0": "#8a9099",
+    "#cccccc": "#3a3f47",
+    "#ffffff": "#16181c",
 }
 
 

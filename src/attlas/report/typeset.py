@@ -6,7 +6,7 @@ import re
 from markupsafe import Markup, escape
 
 _LETTERS = {"alpha": "α", "beta": "β", "rho": "ρ", "Delta": "Δ", "delta": "δ", "Theta": "Θ", "infinity": "∞"}
-_SIGNS = {"-&gt;": "→", "&gt;=": "≥"}
+_SIGNS = {"-&gt;": "→", "&gt;=": "≥", " - ": " − "}
 
 
 def mathml(tex: str, display: str = "block") -> Markup:
