@@ -91,7 +91,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         simulated(axis, i, [m.point.heads for m in mine], [m.result["error"] for m in mine], label, log=True)
     heads = np.array(sorted({m.point.heads for m in measurements}))
     middle = np.exp(np.mean([np.log(m.result["error"] * np.sqrt(m.point.heads)) for m in measurements]))
-    axis.plot(heads, middle / np.sqrt(heads), **THEORY, label="M^-1/2")
+    axis.plot(heads, middle / np.sqrt(heads), **THEORY, label="1/√M")
     axis.set(xlabel="heads M", ylabel="relative error of the kernel", xscale="log", yscale="log")
     ticks(axis, heads.tolist())
     axis.legend(frameon=False, fontsize=9)

@@ -53,7 +53,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw queries and errors against d."""
     figure, (left, right) = panels(2)
     d = np.array(sorted({m.point.d for m in measurements}))
-    left.plot(d, d**2 + d, label="d^2 + d", **THEORY)
+    left.plot(d, d**2 + d, label="d² + d", **THEORY)
     simulated(left, 0, [m.point.d for m in measurements], [m.result["queries"] for m in measurements], log=True)
     left.set(xlabel="d", ylabel="queries", xscale="log", yscale="log")
     left.legend(frameon=False, fontsize=9)

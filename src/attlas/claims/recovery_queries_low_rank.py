@@ -61,7 +61,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         for axis, key in ((left, "queries"), (right, "error")):
             simulated(axis, i, [m.point.d for m in mine], [m.result[key] for m in mine], f"rank {r}", log=True)
     d = np.array(sorted({m.point.d for m in measurements}))
-    left.plot(d, d**2 + d, label="d^2 + d", **THEORY)
+    left.plot(d, d**2 + d, label="d² + d", **THEORY)
     left.set(xlabel="d", ylabel="queries", xscale="log", yscale="log")
     left.legend(frameon=False, fontsize=9)
     right.set(xlabel="d", ylabel="relative error of Theta", xscale="log", yscale="log")

@@ -83,7 +83,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         simulated(left, i, heads, [m.result["queries"] / bound(m.point) for m in mine], f"d = {d}")
         simulated(right, i, heads, [min(m.result["error"], 10.0) for m in mine], log=True)
     left.axhline(1.0, linestyle=":", **THEORY)
-    left.set(xlabel="heads", ylabel="queries / (4Hd^2 - 2H + 1)", xscale="log")
+    left.set(xlabel="heads", ylabel="queries / (4Hd² - 2H + 1)", xscale="log")
     left.legend(frameon=False, fontsize=9)
     right.axhline(SUCCESS, linestyle=":", **THEORY)
     right.set(xlabel="heads", ylabel="relative error of the parameters", xscale="log", yscale="log")

@@ -75,8 +75,8 @@ def finding(entry: Judged) -> str:
 def _bias(numbers: Numbers) -> str:
     plain, biased = _first(numbers, "exponent, no bias"), _first(numbers, "exponent, bias")
     return (
-        f"A bias in the query-key matrix changes the exponent: to see how keys correlate with the query takes"
-        f" d^{plain:.2f} samples without it and d^{biased:.2f} with it"
+        f"A bias in the query-key matrix changes the exponent: the samples that a correlation of query and keys needs grow"
+        f" as d^{plain:.2f} without it, as d^{biased:.2f} with it"
     )
 
 
@@ -87,8 +87,8 @@ def _parity(numbers: Numbers) -> str:
         if found := re.search(r"controls solved, of (\d+)$", name):
             solved, of = solved + value, of + int(found[1])
     return (
-        f"Two layers of the same norms: one is learned in {solved:.0f} of {of} runs, the other hides a parity, and no"
-        f" learner guesses it better than {best:.2f} of the time, where a coin has 0.50"
+        f"Two layers of the same norms: one is found by some learner in {solved:.0f} of {of} runs; the other hides a parity,"
+        f" on which no learner is right more than {best:.2f} of the time, and a coin 0.50"
     )
 
 

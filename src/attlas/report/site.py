@@ -69,11 +69,13 @@ def write(judged: Sequence[Judged], out: Path | str, tier: str, seed: int = 0) -
     return front
 
 
-def bibtex(source: str) -> list[str]:
-    """Return the entries of the bibliography that a claim's source names."""
+def bibtex(source: str) -> dict[str, str]:
+    """Return the entries of the bibliography that a claim's source names, each with its address on arXiv, if any."""
     text = resources.files("attlas.claims").joinpath("references.bib").read_text(encoding="utf-8")
     entries = {found[1]: found[0].strip() for found in re.finditer(r"@\w+\{(\w+),.*?\n\}", text, flags=re.DOTALL)}
-    return [entry for key, entry in entries.items() if re.search(rf"\b{key}\b", source)]
+    named = [entry for key, entry in entries.items() if re.search(rf"\b{key}\b", source)]
+    numbers = {entry: re.search(r"eprint\s*=\s*\{([\d.]+)\}|arXiv:([\d.]+)", entry) for entry in named}
+    return {entry: f"https://arxiv.org/abs/{found[1] or found[2]}" if found else "" for entry, found in numbers.items()}
 
 
 def _by_door(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
