@@ -117,6 +117,18 @@ def test_the_map_leads_to_every_question(judged, site):
         assert f"#{door}" in page.linked
 
 
+@pytest.mark.parametrize(
+    ("name", "title"), [("lenses.one-teacher", "One teacher, every learner"), ("mine.own", "mine")]
+)
+def test_a_question_without_a_sentence_of_its_own_has_its_place_too(judged, tmp_path, name, title):
+    (fast,) = [entry for entry in judged if entry.claim.id == "test.fast"]
+    front = write([replace(fast, claim=replace(fast.claim, id=name))], tmp_path / "site", "full").read_text()
+    assert f'<a href="#{name.split(".")[0]}">{title}</a>' in front
+    assert ("counted. " in front) == (
+        name == "lenses.one-teacher"
+    )  # the verdict's own reason, from the claim that speaks
+
+
 def test_markup_in_a_claim_is_shown_not_obeyed(judged, tmp_path):
     (fast,) = [entry for entry in judged if entry.claim.id == "test.fast"]
     verdict = Verdict(Outcome.REFUTED, EVIL, -1.0, EVIL, {EVIL: 1.0})
