@@ -9,7 +9,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import COLOURS, THEORY, panels, simulated
 from attlas.numerics import fit_line, mean_interval
 
 if TYPE_CHECKING:
@@ -88,20 +88,19 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     figure, (left, right) = panels(2)
     largest, top = max(m.point.d for m in measurements), max(m.point.alpha for m in measurements)
     for layer, name in enumerate(LAYERS):
-        colour, marker = COLOURS[layer], MARKERS[layer]
         ratios = [float(m.result["errors"][layer] / m.result["theory"][layer]) for m in measurements]
         # side by side, so that the layers do not hide each other
         places = [1 / m.point.d * (0.98 + 0.04 * layer) for m in measurements]
-        left.plot(places, ratios, marker, color=colour, alpha=0.6, label=f"{name} layer")
-        for m in measurements:
-            if (m.point.alpha, m.point.d) == (top, largest):
-                right.plot(m.result["course"][:, layer], color=colour, alpha=0.5, linewidth=1)
-        right.axhline(float(next(m.result["theory"][layer] for m in measurements if m.point.alpha == top)), linestyle=":",
-                      **(THEORY | {"color": colour}))  # fmt: skip
+        simulated(left, layer, places, ratios, f"{name} layer")
+        courses = [m.result["course"][:, layer] for m in measurements if (m.point.alpha, m.point.d) == (top, largest)]
+        steps = np.concatenate([np.arange(len(course)) for course in courses])
+        simulated(right, layer, steps, np.concatenate(courses))
+        theory = float(next(m.result["theory"][layer] for m in measurements if m.point.alpha == top))
+        right.axhline(theory, **(THEORY | {"color": COLOURS[layer]}))
     left.axhline(1, **THEORY)
     left.set(xlabel="1/d", ylabel="error of message passing / diagonal theory", xlim=(0, None))
     left.legend(frameon=False, fontsize=9)
-    right.set(xlabel="iteration", ylabel=f"error at alpha = {top:g}, d = {largest} (dotted: theory)", ylim=(0, None))
+    right.set(xlabel="iteration", ylabel=f"error at alpha = {top:g}, d = {largest}", ylim=(0, None))
     return figure
 
 
@@ -139,6 +138,7 @@ CLAIM = Claim(
     id="aim.deep",
     version=1,
     statement="Of two stacked attention layers the last is learned first.",
+    formula=r"A_l=\operatorname{softmax}(\beta H^{(l)}),\quad x^{(2)}=(cI+A_1)\,x^{(1)},\quad y=A_2:\qquad V_2<V_1",
     source="boncoraglio2025bayes, deep attention",
     settings=Point,
     tiers={

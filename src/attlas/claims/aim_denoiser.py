@@ -8,7 +8,7 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas.aim import denoise, mmse, teacher
 from attlas.claims.claim import Claim, Cost, Measurement, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import COLOURS, THEORY, panels, simulated, ticks
 from attlas.claims.finite_size import finite_size_verdict
 from attlas.numerics import stream
 
@@ -51,10 +51,10 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for i, rho in enumerate(sorted({m.point.rho for m in measurements})):
         axis.plot(deltas, mmse(deltas, rho), **(THEORY | {"color": COLOURS[i % len(COLOURS)]}))
         mine = [m for m in measurements if m.point.rho == rho and m.point.d == largest]
-        x = [m.point.delta for m in mine]
-        label, marker = f"rho = {rho:g}", MARKERS[i % len(MARKERS)]
-        axis.plot(x, [m.result["error"] for m in mine], marker, color=COLOURS[i % len(COLOURS)], label=label, alpha=0.7)
+        errors = [m.result["error"] for m in mine]
+        simulated(axis, i, [m.point.delta for m in mine], errors, f"rho = {rho:g}", log=True)
     axis.set(xscale="log", yscale="log", xlabel="noise Delta", ylabel=f"error of the denoiser, d = {largest}")
+    ticks(axis, [m.point.delta for m in measurements])
     axis.legend(frameon=False, fontsize=9)
     return figure
 
@@ -75,6 +75,7 @@ CLAIM = Claim(
     id="aim.denoiser",
     version=1,
     statement="The rotation-invariant denoiser of S + sqrt(Delta) GOE attains the error F(Delta) as d grows.",
+    formula=r"R=S+\sqrt{\Delta}\,\operatorname{GOE},\qquad \frac{1}{d}\lVert\hat S(R)-S\rVert^2\to F(\Delta)",
     source="boncoraglio2025bayes, the denoising function; bun2016rotational",
     settings=Point,
     tiers={

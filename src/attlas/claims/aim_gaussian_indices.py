@@ -11,7 +11,7 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 from attlas import tokens
 from attlas.aim import teacher
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import THEORY, panels, simulated
 from attlas.layers import attention_indices
 from attlas.numerics import fit_line, mean_interval, stream
 
@@ -171,9 +171,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     first = [m for m in measurements if (m.point.rho, m.point.tokens) == kinds[len(kinds) // 2]]
     sizes = sorted({m.point.d for m in first})
     for i, (name, label) in enumerate(DISTANCES.items()):
-        values = [[m.result[name] for m in first if m.point.d == d] for d in sizes]
-        means, errors = [float(np.mean(v)) for v in values], [_standard_error(v) for v in values]
-        left.errorbar(sizes, means, errors, fmt=MARKERS[i], color=COLOURS[i], capsize=2, label=label)
+        simulated(left, i, [m.point.d for m in first], [m.result[name] for m in first], label, log=True)
     floor = _floor(first[0].point, "joint")
     left.axhline(floor, linestyle=":", **THEORY)
     left.text(sizes[0], floor, "resolution of the samples", va="bottom", fontsize=8)
@@ -187,9 +185,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         x = np.array([1 / m.point.d for m in group])
         mean = np.array([np.diag(m.result["moments"]).mean() for m in group])
         label = f"rho = {rho:g}, T = {T}"
-        right.plot(
-            x, mean, MARKERS[i % len(MARKERS)], color=COLOURS[i % len(COLOURS)], markersize=4, alpha=0.6, label=label
-        )
+        simulated(right, i, x, mean, label)
         line = np.linspace(0, x.max(), 2)
         right.plot(line, 1 + rho + line, **THEORY)  # exact where rho d is an integer
     right.set(xlabel="1/d", ylabel="mean of h_ab² / (1 + δ_ab)", xlim=(0, None))
@@ -223,16 +219,16 @@ def _distance(values: NDArray[np.float64], variance: float) -> float:
     return float(max((steps[1:] - cdf).max(), (cdf - steps[:-1]).max()))
 
 
-def _standard_error(values: list[float]) -> float:
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-
-
 CLAIM = Claim(
     id="aim.gaussian-indices",
     version=1,
     statement=(
         "For Gaussian tokens the attention indices h_ab become jointly Gaussian as d grows, uncorrelated, with variance"
         " Q (1 + delta_ab), Q = 1 + rho."
+    ),
+    formula=(
+        r"h_{ab}=\frac{x_a^\top S\,x_b-\delta_{ab}\operatorname{Tr}S}{\sqrt d}\;\to\;"
+        r"N\left(0,\;Q\,(1+\delta_{ab})\right),\qquad Q=1+\rho"
     ),
     source="boncoraglio2025bayes, the model",
     settings=Point,

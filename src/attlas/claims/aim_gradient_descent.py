@@ -9,7 +9,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from attlas import aim
 from attlas.claims.amp_error import above_threshold
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import THEORY, panels, simulated
 from attlas.claims.finite_size import finite_size_verdict
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for i, kind in enumerate(KINDS):
         x = [1 / m.point.d for m in measurements]
         values = [m.result[kind] / m.result["theory"] for m in measurements]
-        axis.plot(x, values, MARKERS[i], color=COLOURS[i], alpha=0.6, label=labels[kind])
+        simulated(axis, i, x, values, labels[kind])
     axis.axhline(1, **THEORY)
     axis.axhline(2, linestyle=":", **THEORY)
     axis.set(xlabel="1/d", ylabel="error of descent / Bayes error V", xlim=(0, None), ylim=(0.5, None))
@@ -95,6 +95,10 @@ CLAIM = Claim(
     id="aim.gradient-descent",
     version=2,
     statement="Gradient descent on a softmax layer, averaged over its initialisations, reaches the Bayes-optimal error.",
+    formula=(
+        r"\frac{1}{d}\left\lVert S-\frac{1}{K}\sum_{k=1}^{K}\hat S_k\right\rVert^2\to V"
+        r"\qquad(K\text{ starts},\;K\to\infty)"
+    ),
     source="boncoraglio2025bayes, gradient descent and averaging",
     settings=Point,
     tiers={

@@ -9,7 +9,7 @@ from pydantic import PositiveFloat, PositiveInt
 from attlas import aim
 from attlas.claims.amp_error import amp_cost, amp_error
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, THEORY, panels
+from attlas.claims.figure import COLOURS, THEORY, panels, simulated
 from attlas.claims.finite_size import finite_size_verdict
 from attlas.numerics import mean_interval
 
@@ -72,10 +72,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     axis.plot(alphas, V, label="state evolution (ours)", **THEORY)
     largest = max(m.point.d for m in measurements)
     mine = [m for m in measurements if m.point.d == largest]
-    label = f"message passing, d = {largest}"
-    axis.plot(
-        [m.point.alpha for m in mine], [m.result["error"] for m in mine], "o", color=COLOURS[0], alpha=0.6, label=label
-    )
+    errors = [m.result["error"] for m in mine]
+    simulated(axis, 0, [m.point.alpha for m in mine], errors, f"message passing, d = {largest}", log=True)
     axis.plot([PUBLISHED_ALPHA], [PUBLISHED_ERROR], "X", color=COLOURS[1], markersize=9, label="published curve")
     axis.set(xscale="log", yscale="log", xlabel="alpha", ylabel="error of the query-key matrix, V")
     axis.legend(frameon=False, fontsize=9)
@@ -93,6 +91,9 @@ CLAIM = Claim(
     statement=(
         "The error of hardmax attention follows the state evolution of the channel as defined, is positive at every"
         " alpha, and lies below the published curve."
+    ),
+    formula=(
+        r"y=\operatorname{hardmax}(h),\qquad V=F\left(\frac{1}{2\alpha\,G_2(V)}\right)>0\quad\text{at every }\alpha"
     ),
     source="boncoraglio2025bayes, hardmax attention; the published number from the authors' public scripts",
     settings=Point,

@@ -72,6 +72,9 @@ CLAIM = Claim(
     id="aim.quadratic-networks",
     version=1,
     statement="The attention-indexed model with one token and linear output is the quadratic network of extensive width.",
+    formula=(
+        r"y=\frac{x^\top S\,x-\operatorname{Tr}S}{\sqrt d}+\sqrt{D}\,\xi:\qquad V=F\left(\frac{D+2V}{4\alpha}\right)"
+    ),
     source="maillard2024quadratic, theory curve of the public data; boncoraglio2025bayes",
     settings=Point,
     tiers={"quick": _SWEEP, "full": _SWEEP},

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from attlas import aim
 from attlas.claims.amp_error import above_threshold, amp_cost, amp_error
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import COLOURS, THEORY, panels, simulated
 from attlas.claims.finite_size import finite_size_verdict
 
 if TYPE_CHECKING:
@@ -61,11 +61,9 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         count = T * T + T - 2
         V = aim.curve(aim.Softmax(T), grid / count, rho)["mse"].values[0]
         mine = [m for m in measurements if m.point.tokens == T and m.point.d == largest]
-        colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
         for axis, scale in ((left, 1.0), (right, 1 / count)):
-            axis.plot(grid * scale, V, **(THEORY | {"color": colour}))
-            errors = [m.result["error"] for m in mine]
-            axis.plot([m.point.A * scale for m in mine], errors, marker, color=colour, alpha=0.7, label=f"T = {T}")
+            axis.plot(grid * scale, V, **(THEORY | {"color": COLOURS[i % len(COLOURS)]}))
+            simulated(axis, i, [m.point.A * scale for m in mine], [m.result["error"] for m in mine], f"T = {T}")
     left.set(xlabel="alpha (T² + T - 2)", ylabel=f"error V (points: message passing, d = {largest})")
     right.set(xlabel="alpha", xscale="log")
     left.legend(frameon=False, fontsize=9)
@@ -81,6 +79,7 @@ CLAIM = Claim(
     id="aim.sequence-length",
     version=1,
     statement="Learning curves of softmax attention for all sequence lengths T are one curve in alpha (T^2 + T - 2).",
+    formula=r"V=F\left(\frac{V}{A}\right),\qquad A=\alpha\,(T^2+T-2)",
     source="boncoraglio2025bayes, the role of the sequence length",
     settings=Point,
     tiers={

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from attlas import aim
 from attlas.claims.amp_error import amp_cost
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import THEORY, panels, simulated
 from attlas.numerics import fit_line
 
 if TYPE_CHECKING:
@@ -121,21 +121,16 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     sizes = sorted({m.point.d for m in measurements})
     for i, d in enumerate(sizes):
         mine = [m for m in measurements if m.point.d == d]
-        colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
         errors = [m.result["amp"] for m in mine]
-        left.plot(
-            [m.point.ratio for m in mine], errors, marker, color=colour, alpha=0.6, label=f"message passing, d = {d}"
-        )
+        simulated(left, i, [m.point.ratio for m in mine], errors, f"message passing, d = {d}", log=True)
         runs = sorted({(m.point.tokens, m.point.rho, m.seed) for m in mine})
         found = [_crossing([m for m in mine if (m.point.tokens, m.point.rho, m.seed) == run]) for run in runs]
-        right.plot(np.full(len(found), 1 / d), found, marker, color=colour, alpha=0.6)
+        simulated(right, i, np.full(len(found), 1 / d), found)
     descents = [m for m in measurements if np.isfinite(m.result["gd"])]
     at = max((m.point.d for m in descents), default=0)
     shown = [m for m in descents if m.point.d == at]
     errors = [max(m.result["gd"], 1e-10) for m in shown]
-    left.plot(
-        [m.point.ratio for m in shown], errors, "x", color="black", alpha=0.6, label=f"gradient descent, d = {at}"
-    )
+    simulated(left, len(sizes), [m.point.ratio for m in shown], errors, f"gradient descent, d = {at}", log=True)
     tokens, rho = measurements[0].point.tokens, measurements[0].point.rho
     grid = np.linspace(min(m.point.ratio for m in measurements), 0.9999, 60)
     edge = Point(ratio=1, tokens=tokens, rho=rho, d=1).alpha
@@ -182,6 +177,10 @@ CLAIM = Claim(
     id="aim.softmax-threshold",
     version=2,
     statement="Softmax attention is recovered perfectly above alpha = (2 rho - rho^2)/(T^2 + T - 2), and not below.",
+    formula=(
+        r"V=0\iff\alpha\ge\alpha^*,\qquad\alpha^*=\frac{2\rho-\rho^2}{T^2+T-2}\;\;(\rho\le 1),"
+        r"\quad\frac{1}{T^2+T-2}\;\;(\rho>1)"
+    ),
     source="boncoraglio2025bayes, the strong recovery threshold",
     settings=Point,
     tiers={

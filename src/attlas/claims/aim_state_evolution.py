@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.amp_error import above_threshold, amp_cost, amp_error
 from attlas.claims.claim import Claim, Cost, Measurement, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import COLOURS, THEORY, panels, simulated
 from attlas.claims.finite_size import finite_size_verdict
 
 if TYPE_CHECKING:
@@ -53,17 +54,15 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     largest = max(m.point.d for m in measurements)
     for i, label in enumerate(sorted({_label(m.point) for m in measurements})):
         mine = [m for m in measurements if _label(m.point) == label]
-        colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
-        ratios = [m.result["ratio"] for m in mine]
-        left.plot([1 / m.point.d for m in mine], ratios, marker, color=colour, alpha=0.6, markersize=5, label=label)
-        for m in mine:
-            if m.point.d == largest:
-                right.plot(m.result["course"], color=colour, alpha=0.4, linewidth=1)
-        right.plot(mine[-1].result["believed"], marker, color=colour, markersize=4)
+        simulated(left, i, [1 / m.point.d for m in mine], [m.result["ratio"] for m in mine], label)
+        courses = [m.result["course"] for m in mine if m.point.d == largest]
+        steps = np.concatenate([np.arange(len(course)) for course in courses])
+        simulated(right, i, steps, np.concatenate(courses), log=True)
+        right.plot(mine[-1].result["believed"], **(THEORY | {"color": COLOURS[i % len(COLOURS)]}))
     left.axhline(1, **THEORY)
     left.set(xlabel="1/d", ylabel="error of message passing / V", xlim=(0, None))
     left.legend(frameon=False, fontsize=8)
-    right.set(xlabel="iteration", ylabel=f"error (lines, d = {largest}), theory (marks)", yscale="log")
+    right.set(xlabel="iteration", ylabel=f"error, d = {largest}", yscale="log")
     return figure
 
 
@@ -88,6 +87,10 @@ CLAIM = Claim(
     id="aim.state-evolution",
     version=1,
     statement="Message passing reaches the error that the state evolution predicts: linear, softmax and hardmax outputs.",
+    formula=(
+        r"\frac{1}{d}\lVert\hat S-S\rVert^2\to V=F(1/\hat q),\qquad\hat q=2\alpha\,G_2(V),"
+        r"\qquad G_2(V)=\sum_{a\le b}(1+\delta_{ab})\operatorname{E}[g_{ab}^2]"
+    ),
     source="boncoraglio2025bayes, the state evolution of GAMP-RIE",
     settings=Point,
     tiers={

@@ -9,7 +9,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat
 from attlas import aim
 from attlas.claims.amp_error import amp_cost, amp_error
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import COLOURS, THEORY, panels, simulated
 from attlas.claims.finite_size import finite_size_verdict
 from attlas.numerics import fit_line
 
@@ -99,8 +99,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     left.legend(frameon=False, fontsize=8)
     for i, rho in enumerate(sorted({m.point.rho for m in measurements if m.point.d})):
         mine = [m for m in measurements if m.point.d and m.point.rho == rho]
-        right.plot([1 / m.point.d for m in mine], [m.result["ratio"] for m in mine], MARKERS[i % len(MARKERS)],
-                   color=COLOURS[i % len(COLOURS)], alpha=0.6, markersize=5, label=f"rho = {rho:g}")  # fmt: skip
+        simulated(right, i, [1 / m.point.d for m in mine], [m.result["ratio"] for m in mine], f"rho = {rho:g}")
     right.axhline(1, **THEORY)
     right.set(xlabel="1/d", ylabel="error of message passing / V", xlim=(0, None))
     if any(m.point.d for m in measurements):
@@ -126,6 +125,10 @@ CLAIM = Claim(
     statement=(
         "Error and threshold follow the theory at every width; as rho -> 0 recovery begins at alpha/rho = 1/(T^2 + T - 2)"
         " and is perfect at twice that."
+    ),
+    formula=(
+        r"V\to1\;\;(A'\le1),\quad A'(2-A')\;\;(1\le A'\le2),\quad0\;\;(A'\ge2)\qquad\text{as }\rho\to0,"
+        r"\qquad A'=\frac{\alpha\,(T^2+T-2)}{\rho}"
     ),
     source="boncoraglio2025bayes, the role of the width",
     settings=Point,

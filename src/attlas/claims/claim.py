@@ -109,6 +109,8 @@ class Claim(Generic[P]):
         ``draw(measurements) -> Figure``: what a person would rather look at than read.
     cost : callable
         ``cost(point) -> Cost``, for plans.
+    formula : str
+        The equation that is tested, in TeX, letters as in ``docs/notation.md``.
     """
 
     id: str
@@ -121,6 +123,7 @@ class Claim(Generic[P]):
     judge: Callable[[Sequence[Measurement[P]]], Verdict]
     draw: Callable[[Sequence[Measurement[P]]], "Figure"]
     cost: Callable[[P], Cost]
+    formula: str = ""
 
     @property
     def door(self) -> str:

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.feature_curves import Draw, grid, labels
-from attlas.claims.figure import mean_curve, panels, ticks
+from attlas.claims.figure import panels, simulated, ticks
 from attlas.numerics import mean_interval
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for axis, name in zip(axes, shown, strict=True):
         for i, activation in enumerate(ACTIVATIONS):
             curves = np.array([r[activation][:, TARGETS.index(name)] for r in mine])
-            mean_curve(axis, i, activation, mine[0]["sizes"], curves)
+            simulated(axis, i, np.tile(mine[0]["sizes"], len(mine)), curves.ravel(), activation, log=True)
         axis.set(xlabel="samples", xscale="log", yscale="log", title=name)
         ticks(axis, mine[0]["sizes"])
     axes[0].set_ylabel(f"test error / variance, d = {point.d}")
@@ -112,6 +112,10 @@ CLAIM = Claim(
     id="features.activations",
     version=1,
     statement="With random heads, relu attention does as well as softmax attention.",
+    formula=(
+        r"\varphi_m=\frac{1}{N}\sum_{i=1}^{N}\operatorname{act}(s_{mi})\,\tilde x_i,\qquad"
+        r"\operatorname{act}(s_{mi})=\max(s_{mi},0)\;\text{ or }\;\frac{N\,e^{s_{mi}}}{\sum_j e^{s_{mj}}}"
+    ),
     source="fu2023random, section 2, which studies relu in place of softmax",
     settings=Point,
     tiers={

@@ -1,14 +1,14 @@
 """features.bias-correlation: a query-key bias lowers the sample cost of correlation targets."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.feature_curves import Draw, grid, kernels_cost
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import THEORY, panels, simulated, ticks
 from attlas.errors import InputError
 from attlas.features import exponent, sample_cost
 from attlas.numerics import mean_interval
@@ -86,22 +86,23 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
-    """Draw n50 against d with the fitted powers, and the curves at the largest d."""
+    """Draw n50 against d, and the curves at the largest d."""
     figure, (left, right) = panels(2)
     first = measurements[0].point
     mine = [m for m in measurements if (m.point.power, m.point.bias) == (first.power, first.bias)]
     largest = max(m.point.d for m in mine)
     for i, (key, label) in enumerate((("plain", "no bias"), ("biased", f"bias {first.bias:g}"))):
-        style: dict[str, Any] = {"color": COLOURS[i], "alpha": 0.6}
         shown = [m for m in mine if 0 < m.result[key] < np.inf]
-        left.plot([m.point.d for m in shown], [m.result[key] for m in shown], MARKERS[i], label=label, **style)
-        for m in mine:
-            if m.point.d == largest:
-                right.plot(m.result["sizes"], m.result[f"{key}_curve"], **style, linewidth=1)
+        simulated(left, i, [m.point.d for m in shown], [m.result[key] for m in shown], label, log=True)
+        curves = [m.result for m in mine if m.point.d == largest]
+        sizes = np.concatenate([r["sizes"] for r in curves])
+        simulated(right, i, sizes, np.concatenate([r[f"{key}_curve"] for r in curves]), log=True)
     left.set(xlabel="d", ylabel="samples that halve the error", xscale="log", yscale="log")
+    ticks(left, [m.point.d for m in mine])
     left.legend(frameon=False, fontsize=9)
     right.axhline(0.5, linestyle=":", **THEORY)
     right.set(xlabel="samples", ylabel=f"test error / variance, d = {largest}", xscale="log", yscale="log")
+    ticks(right, mine[-1].result["sizes"][::6])
     return figure
 
 
@@ -118,6 +119,10 @@ CLAIM = Claim(
     id="features.bias-correlation",
     version=1,
     statement="A query-key bias (BRFA) lowers the sample cost of correlations between the query and the keys.",
+    formula=(
+        r"f(X)=\frac{1}{N}\sum_{i=1}^{N}\langle x_0,x_i\rangle^r,\quad\operatorname{E}[s_{mi}]=b\,\langle x_0,x_i\rangle:"
+        r"\qquad n_{50}\propto d^{\,\gamma(b)},\quad\gamma(b)<\gamma(0)"
+    ),
     source="fu2023random, section 3.3",
     settings=Point,
     tiers={

@@ -1,14 +1,14 @@
 """features.bias-misaligned: a bias helps only correlations aligned with it, and costs key averages."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.feature_curves import Draw, grid, kernels_cost, labels
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import THEORY, panels, simulated, ticks
 from attlas.features import sample_cost
 from attlas.numerics import mean_interval
 
@@ -93,12 +93,12 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     point = max((m.point for m in measurements), key=lambda p: p.d)
     for t, axis in enumerate(axes):
         for i, (key, label) in enumerate((("plain", "no bias"), ("biased", f"bias {point.bias:g}"))):
-            for m in (m for m in measurements if m.point == point):
-                once = label if m.seed == measurements[0].seed else None
-                style: dict[str, Any] = {"color": COLOURS[i], "alpha": 0.5, "markersize": 3}
-                axis.plot(m.result["sizes"], m.result[key][:, t], MARKERS[i] + "-", label=once, **style)
+            mine = [m.result for m in measurements if m.point == point]
+            sizes, errors = (np.concatenate(own) for own in ([r["sizes"] for r in mine], [r[key][:, t] for r in mine]))
+            simulated(axis, i, sizes, errors, label, log=True)
         axis.axhline(0.5, linestyle=":", **THEORY)
         axis.set(xlabel="samples", xscale="log", yscale="log", title=TARGETS[t])
+        ticks(axis, mine[-1]["sizes"][::6])
     axes[0].set_ylabel(f"test error / variance, d = {point.d}")
     axes[0].legend(frameon=False, fontsize=9)
     return figure
@@ -119,6 +119,10 @@ CLAIM = Claim(
     id="features.bias-misaligned",
     version=1,
     statement="The query-key bias helps only correlations aligned with it, and costs averages of key functions.",
+    formula=(
+        r"f(X)=\frac{1}{N}\sum_{i=1}^{N}\langle x_0,U x_i\rangle:\qquad\frac{n_{50}(0)}{n_{50}(b)}>1\;\text{ for }U=I,"
+        r"\;\;\le1\;\text{ for a random rotation }U"
+    ),
     source="fu2023random, section 3.3; the rotated correlation is ours",
     settings=Point,
     tiers={

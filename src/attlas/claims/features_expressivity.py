@@ -1,7 +1,7 @@
 """features.expressivity: M heads express a target to a squared error that falls at least as fast as 1/M."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import Field, PositiveInt
@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 from attlas import features, tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.feature_curves import target_of
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels, ticks
+from attlas.claims.figure import THEORY, panels, simulated, ticks
 from attlas.features.ridge import factor, solve
 from attlas.numerics import fit_line, stream
 
@@ -85,8 +85,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     mine = [m for m in measurements if m.point.d == d]
     heads = np.array(sorted({m.point.heads for m in mine}))
     for t, name in enumerate(TARGETS):
-        style: dict[str, Any] = {"color": COLOURS[t % len(COLOURS)], "alpha": 0.6, "markersize": 4}
-        axis.plot([m.point.heads for m in mine], [m.result["errors"][t] for m in mine], MARKERS[t], label=name, **style)
+        simulated(axis, t, [m.point.heads for m in mine], [m.result["errors"][t] for m in mine], name, log=True)
     top = max(float(m.result["errors"].max()) for m in mine if m.point.heads == heads[0])
     axis.plot(heads, top * heads[0] / heads, **THEORY, label="1/M")
     axis.set(xlabel="heads M", ylabel=f"squared error / variance, d = {d}", xscale="log", yscale="log")
@@ -105,6 +104,10 @@ CLAIM = Claim(
     id="features.expressivity",
     version=1,
     statement="M random heads express key averages, correlations and query functions to a squared error of order 1/M.",
+    formula=(
+        r"\min_{v_1,\dots,v_M}\operatorname{E}\left(f(X)-\sum_{m=1}^{M}\langle v_m,\varphi_m(X)\rangle\right)^2"
+        r"=O\left(\frac{1}{M}\right)"
+    ),
     source="fu2023random, theorem 1",
     settings=Point,
     tiers={

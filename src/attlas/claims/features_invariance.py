@@ -161,6 +161,10 @@ CLAIM = Claim(
         "Random-feature attention, with and without a query-key bias, does not change when its keys are permuted;"
         " a random-feature MLP on the same tokens does."
     ),
+    formula=(
+        r"\varphi_m(x_0;\,x_{\pi(1)},\dots,x_{\pi(N)})=\varphi_m(x_0;\,x_1,\dots,x_N)"
+        r"\quad\text{for every permutation }\pi"
+    ),
     source="fu2023random, section 2",
     settings=Point,
     tiers={

@@ -1,14 +1,14 @@
 """features.kernel-limit: finitely many heads approach the infinite-head kernel as M^-1/2, without bias."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field, PositiveInt
 
 from attlas import features, layers, tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import THEORY, panels, simulated, ticks
 from attlas.numerics import fit_line, mean_interval, stream
 
 if TYPE_CHECKING:
@@ -88,18 +88,12 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     labels = list(dict.fromkeys(_label(m.point) for m in measurements))
     for i, label in enumerate(labels):
         mine = [m for m in measurements if _label(m.point) == label]
-        style: dict[str, Any] = {"color": COLOURS[i % len(COLOURS)], "alpha": 0.5, "markersize": 4}
-        axis.plot(
-            [m.point.heads for m in mine],
-            [m.result["error"] for m in mine],
-            MARKERS[i % len(MARKERS)],
-            label=label,
-            **style,
-        )
+        simulated(axis, i, [m.point.heads for m in mine], [m.result["error"] for m in mine], label, log=True)
     heads = np.array(sorted({m.point.heads for m in measurements}))
     middle = np.exp(np.mean([np.log(m.result["error"] * np.sqrt(m.point.heads)) for m in measurements]))
-    axis.plot(heads, middle / np.sqrt(heads), **THEORY, label="M^-1/2")
+    axis.plot(heads, middle / np.sqrt(heads), **THEORY, label="1/√M")
     axis.set(xlabel="heads M", ylabel="relative error of the kernel", xscale="log", yscale="log")
+    ticks(axis, heads.tolist())
     axis.legend(frameon=False, fontsize=9)
     return figure
 
@@ -118,6 +112,10 @@ CLAIM = Claim(
     id="features.kernel-limit",
     version=1,
     statement="M random heads approach the infinite-head kernel at rate M^-1/2, without bias.",
+    formula=(
+        r"\frac{1}{M}\sum_{m=1}^{M}\langle\varphi_m(X),\varphi_m(X')\rangle=K(X,X')+O(M^{-1/2}),"
+        r"\qquad K=\frac{1}{NN'}\sum_{i,j}\operatorname{E}[\operatorname{act}(s_i)\operatorname{act}(s'_j)]\,t_{ij}"
+    ),
     source="fu2023random, the random-feature approximation; rahimi2007random for the rate",
     settings=Point,
     tiers={

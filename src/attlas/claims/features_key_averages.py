@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt, model_validator
 from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.feature_curves import Draw, grid, labels
-from attlas.claims.figure import mean_curve, panels
+from attlas.claims.figure import panels, simulated
 from attlas.numerics import mean_interval
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         for i, model in enumerate(MODELS):
             curves = np.array([m.result[model][:, t] for m in measurements if m.point == point])
             sizes = next(m.result["sizes"] for m in measurements if m.point == point)
-            mean_curve(axis, i, model, sizes, curves)
+            simulated(axis, i, np.tile(sizes, len(curves)), curves.ravel(), model, log=True)
         axis.set(
             xlabel="samples",
             ylabel="test error / variance",
@@ -106,6 +106,10 @@ CLAIM = Claim(
     id="features.key-averages",
     version=1,
     statement="On averages of key functions random-feature attention beats a random-feature MLP of equal parameter count.",
+    formula=(
+        r"f(X)=\frac{1}{N}\sum_{i=1}^{N}\langle\beta,x_i\rangle^s:\qquad"
+        r"\operatorname{error}_{\text{RFA}}(n)<\operatorname{error}_{\text{RFMLP}}(n)\quad\text{at }p=M(d+1)"
+    ),
     source="fu2023random, section 3 and its experiments",
     settings=Point,
     tiers={

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 from attlas import features, tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.feature_curves import target_of
-from attlas.claims.figure import COLOURS, MARKERS, panels, ticks
+from attlas.claims.figure import COLOURS, panels, simulated, ticks
 from attlas.features import complexity
 from attlas.numerics import stream
 
@@ -98,7 +98,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         )
         style: dict[str, Any] = {"color": COLOURS[i % len(COLOURS)]}
         n = [m.point.n for m in mine]
-        axis.plot(n, [m.result["risk"] for m in mine], MARKERS[i], label=name, markersize=4, alpha=0.7, **style)
+        simulated(axis, i, n, [m.result["risk"] for m in mine], name, log=True)
         axis.plot(n, [m.result["bound"] for m in mine], **style)
         axis.plot(n, [m.result["constant"] for m in mine], ":", linewidth=1, **style)
     axis.set(
@@ -123,6 +123,10 @@ CLAIM = Claim(
     id="features.risk-bound",
     version=1,
     statement="The excess risk of the norm-constrained estimator does not exceed sqrt(B(f)) times the rate of theorem 2.",
+    formula=(
+        r"\operatorname{E}\,|\hat f-f|\le\sqrt{B(f)}\left(\sqrt{\frac{\log(dM)\,\log(nNM)}{n}}"
+        r"+\sqrt{\frac{d^2\log M+\log(1/\delta)}{M}}\right)"
+    ),
     source="fu2023random, theorem 2",
     settings=Point,
     tiers={

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.feature_curves import Draw, grid, kernels_cost, labels, target_of
-from attlas.claims.figure import COLOURS, MARKERS, panels
+from attlas.claims.figure import panels, simulated
 from attlas.features import complexity, sample_cost
 from attlas.numerics import rank_correlation
 
@@ -102,7 +102,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     ):
         for i, family in enumerate(families):
             mine = [t for t, name in enumerate(TARGETS) if name.split()[0] == family and 0 < costs[t] < np.inf]
-            axis.plot(x[mine], costs[mine], MARKERS[i % len(MARKERS)], color=COLOURS[i % len(COLOURS)], label=family)
+            runs = np.array([m.result["tenth"][mine] for m in measurements if m.point == point])
+            simulated(axis, i, np.tile(x[mine], len(runs)), runs.ravel(), family, log=True)
             for t in mine:
                 axis.annotate(
                     TARGETS[t].split()[1], (x[t], costs[t]), xytext=(4, 3), textcoords="offset points", fontsize=8
@@ -131,6 +132,7 @@ CLAIM = Claim(
     id="features.target-degree",
     version=1,
     statement="The sample cost of random-feature attention grows with the degree of the target, in the order of B(f).",
+    formula=r"B(f)=C_k\,\lVert A\rVert^2,\qquad C_k=\max(1,\,k^{4.5}\,4^k),\qquad k=\max(r,\,s-1)",
     source="fu2023random, theorem 2 and its examples",
     settings=Point,
     tiers={

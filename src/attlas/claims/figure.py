@@ -1,13 +1,12 @@
-"""One visual language for every figure: colour-blind safe colours, theory as lines, simulation as points."""
+"""One visual language for every figure: colour-blind safe colours, theory as lines, simulation as points with errors."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 # Okabe and Ito's palette, without its yellow, which is too faint on white
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -19,7 +18,8 @@ def panels(count: int, width: float = 4.6, height: float = 3.6) -> "tuple[Figure
     """Return a figure of `count` panels side by side. No global state is touched, so any thread may draw."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width * count, height), layout="constrained")
+    figure = Figure(figsize=(width * count, height))
+    figure.set_layout_engine("constrained", wspace=0.06)
     axes = [figure.add_subplot(1, count, i + 1) for i in range(count)]
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
@@ -27,11 +27,28 @@ def panels(count: int, width: float = 4.6, height: float = 3.6) -> "tuple[Figure
     return figure, axes
 
 
-def mean_curve(axis: "Axes", i: int, label: str, sizes: "ArrayLike", curves: "NDArray[np.float64]") -> None:
-    """Draw the mean of several curves (repeats, sizes) with their spread, in the i-th colour."""
-    spread = curves.std(0) if len(curves) > 1 else None
-    style: dict[str, Any] = {"color": COLOURS[i], "label": label, "markersize": 4}
-    axis.errorbar(sizes, curves.mean(0), yerr=spread, fmt=MARKERS[i] + "-", **style)
+def simulated(
+    axis: "Axes", i: int, x: "ArrayLike", y: "ArrayLike", label: str | None = None, log: bool = False
+) -> None:
+    """Draw every run faintly and, at each x, the mean over runs with its standard error, in the i-th colour.
+
+    With `log` means and errors are those of the logarithms, for a logarithmic y axis; runs at zero are then left out.
+    """
+    import numpy as np
+
+    place, value = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    shown = np.isfinite(value) & ((value > 0) | (not log))
+    place, value = place[shown], np.log(value[shown]) if log else value[shown]
+    style: dict[str, Any] = {"color": COLOURS[i % len(COLOURS)], "fmt": MARKERS[i % len(MARKERS)], "capsize": 2}
+    at = np.unique(place)
+    runs = [value[place == one] for one in at]
+    mean = np.array([np.mean(own) for own in runs])
+    error = np.array([np.std(own, ddof=1) / np.sqrt(len(own)) if len(own) > 1 else 0.0 for own in runs])
+    low, high = (np.exp(mean + sign * error) if log else mean + sign * error for sign in (-1, 1))
+    middle, faint = (np.exp(mean), np.exp(value)) if log else (mean, value)
+    if len(at) < len(value):
+        axis.plot(place, faint, style["fmt"], color=style["color"], alpha=0.25, markersize=3, markeredgewidth=0)
+    axis.errorbar(at, middle, yerr=[middle - low, high - middle], label=label, markersize=5, linewidth=1.2, **style)
 
 
 def ticks(axis: "Axes", values: Iterable[float]) -> None:

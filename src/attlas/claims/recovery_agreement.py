@@ -1,14 +1,14 @@
 """recovery.agreement: examples on which all heads agree become exponentially rare with the number of heads."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import Field, PositiveFloat
 
 from attlas import tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, panels
+from attlas.claims.figure import panels, simulated
 from attlas.layers import softmax
 from attlas.numerics import fit_line, stream
 from attlas.recovery import planted_layer
@@ -76,14 +76,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     figure, (axis,) = panels(1, width=6)
     for i, group in enumerate(sorted({_group(m.point) for m in measurements})):
         mine = [m for m in measurements if _group(m.point) == group and m.result["agree"] > 0]
-        style: dict[str, Any] = {"color": COLOURS[i % len(COLOURS)], "alpha": 0.6}
-        axis.plot(
-            [_freedom(m.point) for m in mine],
-            [m.result["agree"] / m.result["rows"] for m in mine],
-            MARKERS[i % len(MARKERS)],
-            label=f"window {group[0]:g}",
-            **style,
-        )
+        shares = [m.result["agree"] / m.result["rows"] for m in mine]
+        simulated(axis, i, [_freedom(m.point) for m in mine], shares, f"window {group[0]:g}", log=True)
     axis.set(xlabel="(m - 1)(k - 1)", ylabel="share of rows on which all heads agree", yscale="log")
     axis.legend(frameon=False, fontsize=9)
     return figure
@@ -107,6 +101,7 @@ CLAIM = Claim(
     id="recovery.agreement",
     version=1,
     statement="Agreement of all heads on an example, which sculpting lives on, fades exponentially in the number of heads.",
+    formula=r"P(\text{all heads attend alike})\propto e^{-c\,(m-1)(k-1)},\qquad c>0",
     source="chen2024provably, whose cost is exponential in the number of heads",
     settings=Point,
     tiers={

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, panels, ticks
+from attlas.claims.figure import panels, simulated, ticks
 from attlas.claims.recovery_tasks import planted
 from attlas.numerics import Line, fit_line, stream
 from attlas.recovery.search import random_start
@@ -101,7 +101,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for i, (axis, name) in enumerate(zip(axes, ("d", "k", "heads"), strict=True)):
         mine = _along(measurements, name)
         at = [getattr(m.point, name) for m in mine]
-        axis.plot(at, [m.result["operations"] for m in mine], MARKERS[i], color=COLOURS[i], alpha=0.6)
+        simulated(axis, i, at, [m.result["operations"] for m in mine], log=True)
         axis.set(xlabel=name, xscale="log", yscale="log")
         ticks(axis, at)
     axes[0].set_ylabel("operations to a residual of 1e-10")
@@ -118,6 +118,7 @@ CLAIM = Claim(
     id="recovery.cost",
     version=1,
     statement="For a fixed number of heads the work of recovery is polynomial in d and k; it grows steeply with the heads.",
+    formula=r"\text{work}=O(d^6)\;\text{ and }\;O(k^2)\quad\text{at fixed }m",
     source="chen2024provably, whose own algorithm is exponential in the heads; the learner here is ours",
     settings=Point,
     tiers={

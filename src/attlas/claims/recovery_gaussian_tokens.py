@@ -13,6 +13,10 @@ CLAIM = Claim(
     id="recovery.gaussian-tokens",
     version=2,
     statement="A non-degenerate layer of m heads is learned from random Gaussian tokens, too.",
+    formula=(
+        r"F(X)=\sum_{i=1}^{m}\operatorname{softmax}(X\Theta_iX^\top)\,XW_i,\qquad x\sim N(0,I):"
+        r"\qquad\frac{\lVert\hat F-F\rVert}{\lVert F\rVert}<10^{-3}"
+    ),
     source="chen2024provably, theorem 1 for sculpting; the learners here are ours",
     settings=Point,
     tiers={

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 
 from attlas import tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels, simulated
 from attlas.claims.recovery_tasks import LEARNERS, SUCCESS, counted, examples, learned
 from attlas.numerics import mean_interval, stream
 from attlas.recovery import Layer, control_layer, on_slice_accuracy, parity_layer
@@ -99,12 +99,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             alpha=0.6,
             label=name,
         )
-        right.plot(
-            np.full(len(measurements), i),
-            [m.result[f"accuracy_{name}"] for m in measurements],
-            MARKERS[i],
-            color=COLOURS[i],
-        )
+        simulated(right, i, np.full(len(measurements), i), [m.result[f"accuracy_{name}"] for m in measurements])
     left.axvline(SUCCESS, linestyle=":", **THEORY)
     left.set(xlabel="error on the control", ylabel="error on the parity", xscale="log")
     left.legend(frameon=False, fontsize=9)
@@ -131,6 +126,10 @@ CLAIM = Claim(
     id="recovery.hard-instances",
     version=2,
     statement="Some layers are not learned: m heads can hide a parity of m coordinates, and learners stay at chance on it.",
+    formula=(
+        r"\Theta_i=B\,(1_S-\tau_i e_d)\,e_d^\top,\quad W_i=w_i\,e_d e_d^\top:"
+        r"\qquad F(X)_{rd}=\prod_{j\in S}x_{rj}\quad\text{where }x_{1d}\ne x_{2d}"
+    ),
     source="chen2024provably, the lower bound; the construction is ours",
     settings=Point,
     tiers={

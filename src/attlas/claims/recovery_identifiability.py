@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, THEORY, panels
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
 from attlas.numerics import stream
 from attlas.recovery import Layer, difference, parameter_error
 
@@ -83,7 +83,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     ):
         rows = [PAIRS.index(m.point.pair) + 0.2 * (i - 1) for m in measurements]
         values = [max(m.result[key], 1e-18) for m in measurements]
-        axis.plot(values, rows, "o", color=COLOURS[i], alpha=0.6, label=label, markersize=4)
+        axis.plot(values, rows, MARKERS[i], color=COLOURS[i], alpha=0.6, label=label, markersize=4)
     axis.axvline(np.finfo(float).eps, linestyle="--", **THEORY)
     axis.set(xlabel="relative difference", xscale="log")
     axis.set_yticks(range(len(PAIRS)), PAIRS)
@@ -100,6 +100,10 @@ CLAIM = Claim(
     id="recovery.identifiability",
     version=1,
     statement="Different parameters can give the same layer; what can be recovered is the canonical form, which they share.",
+    formula=(
+        r"F_{\Theta,W}=F_{\Theta',W'}\;\Rightarrow\;\operatorname{canonical}(\Theta,W)=\operatorname{canonical}(\Theta',W');"
+        r"\qquad\text{on two tokens }(\Theta,W)\sim(-\Theta,-W)+(0,2W)"
+    ),
     source="ours; chen2024provably assumes it away by non-degeneracy",
     settings=Point,
     tiers={

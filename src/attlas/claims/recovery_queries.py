@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import THEORY, panels, simulated, ticks
 from attlas.claims.recovery_tasks import oracle_of, query_layer
 from attlas.recovery import learn_from_queries
 
@@ -53,16 +53,14 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw queries and errors against d."""
     figure, (left, right) = panels(2)
     d = np.array(sorted({m.point.d for m in measurements}))
-    left.plot(d, d**2 + d, label="d^2 + d", **THEORY)
-    left.plot(
-        [m.point.d for m in measurements], [m.result["queries"] for m in measurements], MARKERS[0], color=COLOURS[0]
-    )
+    left.plot(d, d**2 + d, label="d² + d", **THEORY)
+    simulated(left, 0, [m.point.d for m in measurements], [m.result["queries"] for m in measurements], log=True)
     left.set(xlabel="d", ylabel="queries", xscale="log", yscale="log")
     left.legend(frameon=False, fontsize=9)
-    right.plot(
-        [m.point.d for m in measurements], [m.result["error"] for m in measurements], MARKERS[0], color=COLOURS[0]
-    )
+    simulated(right, 0, [m.point.d for m in measurements], [m.result["error"] for m in measurements], log=True)
     right.set(xlabel="d", ylabel="largest error of an entry", xscale="log", yscale="log")
+    for axis in (left, right):
+        ticks(axis, d.tolist())
     return figure
 
 
@@ -75,6 +73,10 @@ CLAIM = Claim(
     id="recovery.queries",
     version=1,
     statement="A single head is recovered exactly from d^2 + d value queries.",
+    formula=(
+        r"f(e_j)=W_j,\qquad f([q+tv;\,q])=q^\top W+\sigma(t\,q^\top\Theta v)\;t\,v^\top W:"
+        r"\qquad d+d^2\text{ queries}"
+    ),
     source="bhattamishra2026provably; the choice of directions is ours",
     settings=Point,
     tiers={

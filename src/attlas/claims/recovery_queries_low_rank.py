@@ -1,13 +1,13 @@
 """recovery.queries-low-rank: a head of rank r needs O(r d) queries."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import Field, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import THEORY, panels, simulated, ticks
 from attlas.claims.recovery_tasks import oracle_of
 from attlas.numerics import stream
 from attlas.recovery import Layer, learn_from_queries
@@ -58,14 +58,15 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     figure, (left, right) = panels(2)
     for i, r in enumerate(sorted({m.point.rank for m in measurements})):
         mine = [m for m in measurements if m.point.rank == r]
-        style: dict[str, Any] = {"color": COLOURS[i % len(COLOURS)], "alpha": 0.7, "label": f"rank {r}"}
-        left.plot([m.point.d for m in mine], [m.result["queries"] for m in mine], MARKERS[i % len(MARKERS)], **style)
-        right.plot([m.point.d for m in mine], [m.result["error"] for m in mine], MARKERS[i % len(MARKERS)], **style)
+        for axis, key in ((left, "queries"), (right, "error")):
+            simulated(axis, i, [m.point.d for m in mine], [m.result[key] for m in mine], f"rank {r}", log=True)
     d = np.array(sorted({m.point.d for m in measurements}))
-    left.plot(d, d**2 + d, label="d^2 + d", **THEORY)
+    left.plot(d, d**2 + d, label="d² + d", **THEORY)
     left.set(xlabel="d", ylabel="queries", xscale="log", yscale="log")
     left.legend(frameon=False, fontsize=9)
     right.set(xlabel="d", ylabel="relative error of Theta", xscale="log", yscale="log")
+    for axis in (left, right):
+        ticks(axis, d.tolist())
     return figure
 
 
@@ -78,6 +79,7 @@ CLAIM = Claim(
     id="recovery.queries-low-rank",
     version=1,
     statement="O(r d) value queries suffice for a head of rank r.",
+    formula=r"\operatorname{rank}\Theta=r:\qquad\Theta=(\Theta V)(Q\Theta V)^{+}(Q\Theta),\quad 2rd+d\text{ queries}",
     source="bhattamishra2026provably; the sketch is ours",
     settings=Point,
     tiers={

@@ -1,13 +1,13 @@
 """recovery.queries-multi-head: H heads from fewer than 4 H d^2 - 2 H + 1 queries, their number unknown."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import Field, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels, ticks
+from attlas.claims.figure import THEORY, panels, simulated, ticks
 from attlas.claims.recovery_tasks import oracle_of, query_layer
 from attlas.numerics import share_interval
 from attlas.recovery import learn_from_queries, parameter_error
@@ -79,12 +79,11 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     figure, (left, right) = panels(2)
     for i, d in enumerate(sorted({m.point.d for m in measurements})):
         mine = [m for m in measurements if m.point.d == d]
-        style: dict[str, Any] = {"color": COLOURS[i % len(COLOURS)], "alpha": 0.6, "label": f"d = {d}"}
         heads = [m.point.heads for m in mine]
-        left.plot(heads, [m.result["queries"] / bound(m.point) for m in mine], MARKERS[i % len(MARKERS)], **style)
-        right.plot(heads, [min(m.result["error"], 10.0) for m in mine], MARKERS[i % len(MARKERS)], **style)
+        simulated(left, i, heads, [m.result["queries"] / bound(m.point) for m in mine], f"d = {d}")
+        simulated(right, i, heads, [min(m.result["error"], 10.0) for m in mine], log=True)
     left.axhline(1.0, linestyle=":", **THEORY)
-    left.set(xlabel="heads", ylabel="queries / (4Hd^2 - 2H + 1)", xscale="log")
+    left.set(xlabel="heads", ylabel="queries / (4Hd² - 2H + 1)", xscale="log")
     left.legend(frameon=False, fontsize=9)
     right.axhline(SUCCESS, linestyle=":", **THEORY)
     right.set(xlabel="heads", ylabel="relative error of the parameters", xscale="log", yscale="log")
@@ -102,6 +101,10 @@ CLAIM = Claim(
     id="recovery.queries-multi-head",
     version=2,
     statement="H heads, their number unknown, are recovered from value queries, fewer than 4Hd^2 - 2H + 1 from d = 6 on.",
+    formula=(
+        r"f([b+u;\,b])=b^\top\sum_{i=1}^{H}W_i+\sum_{i=1}^{H}\sigma(b^\top\Theta_i u)\,u^\top W_i,"
+        r"\qquad\text{queries}<4Hd^2-2H+1"
+    ),
     source="kim2026queries for the bound; saturating and isolating is ours",
     settings=Point,
     tiers={

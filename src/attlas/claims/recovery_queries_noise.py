@@ -1,13 +1,13 @@
 """recovery.queries-noise: the error grows in proportion to the noise of the oracle."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import THEORY, panels, simulated
 from attlas.claims.recovery_tasks import oracle_of, query_layer
 from attlas.numerics import fit_line
 from attlas.recovery import learn_from_queries
@@ -71,8 +71,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     figure, (axis,) = panels(1, width=6)
     for i, repeats in enumerate(sorted({m.point.repeats for m in measurements})):
         mine = [m for m in measurements if m.point.repeats == repeats]
-        style: dict[str, Any] = {"color": COLOURS[i % len(COLOURS)], "alpha": 0.7, "label": f"{repeats} times each"}
-        axis.plot([m.point.noise for m in mine], [m.result["error"] for m in mine], MARKERS[i % len(MARKERS)], **style)
+        errors = [m.result["error"] for m in mine]
+        simulated(axis, i, [m.point.noise for m in mine], errors, f"{repeats} times each", log=True)
     noise = np.array(sorted({m.point.noise for m in measurements}))
     axis.plot(noise, noise, label="noise itself", **THEORY)
     axis.set(xlabel="noise of the oracle", ylabel="relative error of Theta", xscale="log", yscale="log")
@@ -89,6 +89,10 @@ CLAIM = Claim(
     id="recovery.queries-noise",
     version=1,
     statement="Recovery from queries degrades in proportion to the noise of the oracle.",
+    formula=(
+        r"\text{answer}=f(X)+\varepsilon\,|f(X)|\,\xi:"
+        r"\qquad\frac{\lVert\hat\Theta-\Theta\rVert}{\lVert\Theta\rVert}\propto\varepsilon"
+    ),
     source="bhattamishra2026provably",
     settings=Point,
     tiers={

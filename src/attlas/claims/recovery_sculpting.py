@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, panels
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels, ticks
 from attlas.claims.recovery_tasks import planted
 from attlas.numerics import mean_interval, stream
 from attlas.recovery import Layer, sculpt
@@ -99,12 +99,13 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         style: dict[str, Any] = {"color": COLOURS[i], "alpha": 0.6, "label": label}
         left.plot([m.result[key] for m in measurements], rows, MARKERS[i], **style)
     left.set(xlabel="relative residual before any polish", xscale="log")
+    ticks(left, (0.01, 0.03, 0.1, 0.3, 1))
     left.set_yticks(range(len(points)), [f"m={p.heads} d={p.d} k={p.k}" for p in points])
     left.legend(frameon=False, fontsize=9)
     right.plot(
         [m.result["gap"] for m in measurements], [m.result["cosine"] for m in measurements], "o", color=COLOURS[0]
     )
-    right.axvline(2.0, linestyle=":", color="#555555")
+    right.axvline(2.0, linestyle=":", **THEORY)
     right.set(xlabel="gap of the eigenvalues", ylabel="cosine of the span to the truth", xscale="log", ylim=(0, 1.05))
     return figure
 
@@ -123,6 +124,9 @@ CLAIM = Claim(
     id="recovery.sculpting",
     version=1,
     statement="Examples on which the heads agree carve a convex body that tells where the heads are, before any polish.",
+    formula=(
+        r"x_r^\top\Theta_i\,(x_b-x_c)=\log\frac{p_b}{p_c}\quad\text{for every head }i,\text{ where all attend alike}"
+    ),
     source="chen2024provably, its algorithm in outline; thresholds and search are ours",
     settings=Point,
     tiers={

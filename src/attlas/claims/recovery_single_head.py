@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat
 
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import THEORY, panels, simulated
 from attlas.claims.recovery_tasks import learned, planted
 from attlas.recovery import parameter_error
 
@@ -51,9 +51,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     figure, (axis,) = panels(1, width=6)
     for i, k in enumerate(sorted({m.point.k for m in measurements})):
         mine = [m for m in measurements if m.point.k == k]
-        style = {"color": COLOURS[i % len(COLOURS)], "alpha": 0.6}
         errors = [m.result["error"] for m in mine]
-        axis.plot([m.point.d for m in mine], errors, MARKERS[i % len(MARKERS)], label=f"k = {k}", **style)  # type: ignore[arg-type]
+        simulated(axis, i, [m.point.d for m in mine], errors, f"k = {k}", log=True)
     axis.axhline(ROUNDING, linestyle=":", **THEORY)
     axis.set(xlabel="d", ylabel="relative error of the parameters", yscale="log")
     axis.legend(frameon=False, fontsize=9)
@@ -69,6 +68,7 @@ CLAIM = Claim(
     id="recovery.single-head",
     version=1,
     statement="One attention head is recovered exactly from random examples, in polynomial time.",
+    formula=r"F(X)=\operatorname{softmax}(X\Theta X^\top)\,XW,\qquad(\hat\Theta,\hat W)=(\Theta,W)",
     source="chen2024provably; the learner is ours",
     settings=Point,
     tiers={

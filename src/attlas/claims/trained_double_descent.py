@@ -8,7 +8,7 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, THEORY, panels
+from attlas.claims.figure import COLOURS, THEORY, panels, simulated
 from attlas.claims.trained_tasks import TOLERANCE, least_trace, size_of
 from attlas.numerics import mean_interval
 
@@ -118,13 +118,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     )
     axis.plot(alphas, aim.curve(channel, alphas, first.rho)["mse"].values[0], "--", **THEORY, label="Bayes")
     for i, key in ((1, "small"), (0, "best")):
-        axis.plot(
-            [m.point.alpha for m in measurements],
-            [m.result[key] for m in measurements],
-            "o",
-            color=COLOURS[i],
-            alpha=0.5,
-        )
+        simulated(axis, i, [m.point.alpha for m in measurements], [m.result[key] for m in measurements])
     axis.set(xlabel="samples over d²", ylabel="error of the query-key matrix", ylim=(0, None))
     axis.legend(frameon=False, fontsize=9)
     return figure
@@ -139,6 +133,10 @@ CLAIM = Claim(
     id="trained.double-descent",
     version=1,
     statement="With noise and no decay the error peaks, finitely, at the interpolation threshold; decay removes the peak.",
+    formula=(
+        r"\lambda\to0:\quad A\,\Delta=\sigma^2+E,\qquad\text{the peak where }\theta=0\text{ and }"
+        r"A=2\int\rho_R(x)\,x_{+}\,h(x)\,dx"
+    ),
     source="boncoraglio2025inductive; derived again",
     settings=Point,
     tiers={

@@ -118,6 +118,10 @@ CLAIM = Claim(
     id="trained.implicit",
     version=1,
     statement="Without decay, gradient descent from a start like the prior is not the solution of the smallest trace.",
+    formula=(
+        r"\lVert\hat S_{\text{descent}}-S\rVert>\lVert\hat S_{\text{trace}}-S\rVert,\qquad"
+        r"\hat S_{\text{trace}}=\operatorname{argmin}\,\{\operatorname{Tr}S':\;S'\ge0,\;e(S')=0\}"
+    ),
     source="boncoraglio2025inductive; this comparison is ours",
     settings=Point,
     tiers={

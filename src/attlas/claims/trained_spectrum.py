@@ -9,7 +9,7 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, THEORY, panels, ticks
+from attlas.claims.figure import COLOURS, THEORY, panels, simulated, ticks
 from attlas.claims.trained_tasks import TOLERANCE
 from attlas.numerics import fit_line, mean_interval
 
@@ -109,15 +109,13 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         mine = [m for m in measurements if (m.point.alpha, m.point.decay) == (alpha, decay)]
         label = f"alpha {alpha:g}, decay {decay:g}"
         colour = COLOURS[i % len(COLOURS)]
-        left.plot(
-            [m.point.d for m in mine], [m.result["distance"] for m in mine], "o", color=colour, alpha=0.6, label=label
-        )
+        simulated(left, i, [m.point.d for m in mine], [m.result["distance"] for m in mine], label, log=True)
         theory = aim.trained(aim.Softmax(2), alpha, mine[0].point.rho, decay)
         x = np.linspace(1e-3, float(aim.edges(theory.delta, theory.rho)[-1]) - theory.theta, 300)
         right.plot(x, theory.spectrum(x), color=colour)
         right.plot([0, 0], [0, theory.zero_mass], color=colour, linewidth=3, alpha=0.7)
-        zeros = np.mean([m.result["zeros"] for m in mine if m.point.d == max(n.point.d for n in mine)])
-        right.plot(0, zeros, "o", color=colour)
+        zeros = [m.result["zeros"] for m in mine if m.point.d == max(n.point.d for n in mine)]
+        simulated(right, i, np.zeros(len(zeros)), zeros)
     left.set(xlabel="d", ylabel="mean distance of the eigenvalues", xscale="log", yscale="log")
     ticks(left, [m.point.d for m in measurements])
     left.legend(frameon=False, fontsize=9)
@@ -136,6 +134,7 @@ CLAIM = Claim(
     id="trained.spectrum",
     version=1,
     statement="The spectrum of the trained query-key matrix is a point mass at zero and a shifted bulk.",
+    formula=r"\rho_{\hat S}(x)=\left(1-\int_\theta^\infty\rho_R\right)\delta(x)+\rho_R(x+\theta)\quad(x\ge0)",
     source="boncoraglio2025inductive",
     settings=Point,
     tiers={

@@ -8,7 +8,7 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, panels
+from attlas.claims.figure import COLOURS, THEORY, panels, simulated
 from attlas.claims.trained_tasks import least_trace
 from attlas.numerics import fit_line
 
@@ -89,10 +89,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for i, (kind, rho) in enumerate(dict.fromkeys((m.point.kind, m.point.rho) for m in measurements)):
         mine = [m for m in measurements if (m.point.kind, m.point.rho) == (kind, rho)]
         label = f"{names[kind]}, rho = {rho:g}"
-        axis.plot(
-            [1 / m.point.d for m in mine], [m.result["A"] for m in mine], MARKERS[i], color=COLOURS[i], label=label
-        )
-        axis.axhline(mine[0].result["theory"], color=COLOURS[i], linewidth=1.2)
+        simulated(axis, i, [1 / m.point.d for m in mine], [m.result["A"] for m in mine], label)
+        axis.axhline(mine[0].result["theory"], **(THEORY | {"color": COLOURS[i]}))
     axis.set(xlabel="1/d", ylabel="A at which the teacher is found", xlim=(0, None))
     axis.legend(frameon=False, fontsize=9)
     return figure
@@ -107,6 +105,10 @@ CLAIM = Claim(
     id="trained.threshold",
     version=1,
     statement="Minimum-trace interpolation recovers the teacher above A*(rho), S >= 0 alone above 1/2 + rho - rho^2/2.",
+    formula=(
+        r"A^*=\min_{t\ge0}M(t),\quad M(t)=2\rho-\rho^2+\rho(1-\rho)\,t^2+(1-\rho)^2\int(u-t)_{+}^2\,d\mu(u),"
+        r"\quad M(0)=\frac{1}{2}+\rho-\frac{\rho^2}{2}"
+    ),
     source="boncoraglio2025inductive for the first; both derived again",
     settings=Point,
     tiers={

@@ -8,7 +8,7 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import COLOURS, THEORY, panels, simulated
 from attlas.claims.finite_size import finite_size_verdict
 from attlas.claims.trained_tasks import TOLERANCE, size_of
 
@@ -84,15 +84,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw simulation over theory against 1/d, and descent against the convex solution."""
     figure, (left, right) = panels(2)
     for i, name in enumerate(QUANTITIES):
-        left.plot(
-            [1 / m.point.d + 2e-4 * (i - 1.5) for m in measurements],
-            [m.result[name] / m.result[f"theory_{name}"] for m in measurements],
-            MARKERS[i],
-            color=COLOURS[i],
-            alpha=0.5,
-            markersize=4,
-            label=name,
-        )
+        places = [1 / m.point.d + 2e-4 * (i - 1.5) for m in measurements]  # side by side
+        simulated(left, i, places, [m.result[name] / m.result[f"theory_{name}"] for m in measurements], name)
     left.axhline(1, **THEORY)
     left.set(xlabel="1/d", ylabel="simulation / theory", xlim=(0, None))
     left.legend(frameon=False, fontsize=9)
@@ -113,6 +106,10 @@ CLAIM = Claim(
     id="trained.weight-decay",
     version=1,
     statement="Descent with weight decay solves a trace-regularised convex problem; theory predicts errors, rank and trace.",
+    formula=(
+        r"\min_{S\ge0}\,\sum_\mu\frac{1}{4}\lVert e_\mu\rVert^2+\lambda\,d\operatorname{Tr}S:\qquad A\,\Delta=\sigma^2+E,"
+        r"\quad\lambda=\theta\left(\frac{A}{2}-\int\rho_R\,f\,h\right),\quad f=(x-\theta)_{+}"
+    ),
     source="boncoraglio2025inductive",
     settings=Point,
     tiers={

@@ -1,33 +1,31 @@
-"""The static site: a table of all claims and a page for each, self-contained, the same bytes for the same store."""
+"""The static site: a map of the questions, a page for each claim, self-contained, the same bytes for the same store."""
 
-import io
 import json
 import os
 import re
 from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from attlas import __version__
 from attlas.errors import InputError
 from attlas.lab import Judged
+from attlas.report.doors import DOORS, Door, finding
+from attlas.report.svg import DARK, svg, variable
+from attlas.report.typeset import mathml, sentence
 from attlas.store import export
 
-DOORS = {
-    "features": "What can a layer with frozen random heads learn, from how many samples?",
-    "recovery": "Can the parameters of a multi-head layer be recovered, from random examples or from queries?",
-    "aim": "What is the best error any learner can reach, and which algorithms get there?",
-    "trained": "What does training with weight decay reach, and which decay is best?",
-}
+GLYPHS = {"supported": "●", "refuted": "✕", "inconclusive": "◐", "unfinished": "◌", "not run": "○"}
+WRITTEN = ".attlas-site"  # names the files of the last report, so that the next one can remove what it no longer has
 
 
-def write(judged: Sequence[Judged], out: Path | str, tier: str, seed: int = 0) -> Path:
-    """Write the site into the folder `out` and return its front page.
+def write(judged: Sequence[Judged], out: Path | str, tier: str, seed: int = 0, explorer: str = "") -> Path:
+    """Write the site into the folder `out` and return its front page; with the address of an explorer, link to it.
 
-    Nothing on it is fetched from elsewhere; it opens from disk.
+    Nothing on it is fetched from elsewhere; it opens from disk. What an earlier report wrote and this one does not, such as
+    the page of a claim that is gone, is removed; files of others are left alone.
     """
     import jinja2
 
@@ -40,56 +38,88 @@ def write(judged: Sequence[Judged], out: Path | str, tier: str, seed: int = 0) -
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
+        lstrip_blocks=True,
     )
-    shared: dict[str, Any] = {"version": __version__, "tier": tier, "seed": seed}
-    for entry in judged:
-        data = f"{entry.claim.id}.csv" if entry.records and find_spec("pandas") else None
-        if data:
-            export(entry.records, folder / data)
-        page = pages.get_template("claim.html").render(entry=entry, data=data, **_claim_page(entry), **shared)
-        _put(folder / f"{entry.claim.id}.html", page)
-    known = [*DOORS, *sorted({entry.claim.door for entry in judged} - set(DOORS))]
-    doors = {door: found for door in known if (found := [entry for entry in judged if entry.claim.door == door])}
-    counts = Counter(entry.status for entry in judged)
-    front = folder / "index.html"
-    _put(front, pages.get_template("index.html").render(doors=doors, questions=DOORS, counts=counts, **shared))
-    ids = {entry.claim.id for entry in judged}
-    _put(folder / "differences.html", pages.get_template("differences.html").render(ids=ids, **shared))
+    pages.filters |= {"mathml": mathml, "sentence": sentence}
+    dark = {variable(light): colour for light, colour in DARK.items()}
+    pages.globals |= {
+        "version": __version__,
+        "tier": tier,
+        "seed": seed,
+        "explorer": explorer,
+        "glyphs": GLYPHS,
+        "dark": dark,
+    }
+    doors = _by_door(judged)
+    written: list[str] = []
+
+    def put(name: str, template: str, **context: Any) -> Path:
+        written.append(name)
+        return _put(folder / name, pages.get_template(template).render(**context))
+
+    for door, entries in doors.items():
+        for i, entry in enumerate(entries):
+            data = f"{entry.claim.id}.csv" if entry.records else None
+            if data:
+                export(entry.records, folder / data)
+                written.append(data)
+            near = {"before": entries[i - 1] if i else None, "after": entries[i + 1] if i + 1 < len(entries) else None}
+            about = {"door": door, "title": DOORS.get(door, Door(door, "")).title, "data": data}
+            put(f"{entry.claim.id}.html", "claim.html", entry=entry, **near, **about, **_claim_page(entry))
+    put("differences.html", "differences.html", status={entry.claim.id: entry.status for entry in judged})
+    known = {door: DOORS.get(door, Door(door, "")) for door in doors}
+    found = {entry.claim.door: finding(entry) for entry in judged if entry.claim.id == known[entry.claim.door].speaker}
+    counts = {door: Counter(entry.status for entry in entries) for door, entries in doors.items()}
+    totals = sum(counts.values(), Counter())
+    front = put("index.html", "index.html", doors=doors, known=known, found=found, counts=counts, totals=totals)
+    _remove_stale(folder, written)
     return front
 
 
-def bibtex(source: str) -> list[str]:
-    """Return the entries of the bibliography that a claim's source names."""
+def bibtex(source: str) -> dict[str, str]:
+    """Return the entries of the bibliography that a claim's source names, each with its address on arXiv, if any."""
     text = resources.files("attlas.claims").joinpath("references.bib").read_text(encoding="utf-8")
     entries = {found[1]: found[0].strip() for found in re.finditer(r"@\w+\{(\w+),.*?\n\}", text, flags=re.DOTALL)}
-    return [entry for key, entry in entries.items() if re.search(rf"\b{key}\b", source)]
+    named = [entry for key, entry in entries.items() if re.search(rf"\b{key}\b", source)]
+    numbers = {entry: re.search(r"eprint\s*=\s*\{([\d.]+)\}|arXiv:([\d.]+)", entry) for entry in named}
+    return {entry: f"https://arxiv.org/abs/{found[1] or found[2]}" if found else "" for entry, found in numbers.items()}
+
+
+def _by_door(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
+    """Return the claims of every door, doors in the order of the map, then others."""
+    known = [*DOORS, *sorted({entry.claim.door for entry in judged} - set(DOORS))]
+    return {door: own for door in known if (own := [entry for entry in judged if entry.claim.door == door])}
 
 
 def _claim_page(entry: Judged) -> dict[str, Any]:
     records = entry.records
     points = list(dict.fromkeys(json.dumps(record.point, sort_keys=True) for record in records))
+    caption = (entry.claim.draw.__doc__ or "").strip().split("\n")[0].removeprefix("Draw ")
+    caption = caption[:1].upper() + caption[1:]
     return {
         "bibtex": bibtex(entry.claim.source),
         "points": [json.loads(point) for point in points],
-        "figure": _svg(entry) if entry.verdict else None,
+        "figure": svg(entry, caption or entry.claim.statement) if entry.verdict else None,
+        "caption": caption,
         "seeds": sorted({record.seed for record in records}),
         "seconds": sum(record.seconds for record in records),
         "versions": sorted({item for record in records for item in record.versions.items()}),
     }
 
 
-def _svg(entry: Judged) -> str:
-    """Return the figure of a claim as SVG without dates or random ids, so that an unchanged store gives equal bytes."""
-    import matplotlib
-
-    buffer = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": entry.claim.id, "svg.fonttype": "none"}):
-        entry.claim.draw(entry.measurements()).savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return re.sub(r"^.*?(?=<svg)", "", buffer.getvalue(), flags=re.DOTALL)
-
-
-def _put(path: Path, text: str) -> None:
+def _put(path: Path, text: str) -> Path:
     """Write a file whole or not at all."""
     unfinished = path.with_name(f".{path.name}.unfinished")
     unfinished.write_text(text, encoding="utf-8")
     os.replace(unfinished, path)
+    return path
+
+
+def _remove_stale(folder: Path, written: list[str]) -> None:
+    """Remove what the last report wrote and this one did not, then note what this one wrote."""
+    note = folder / WRITTEN
+    before = note.read_text(encoding="utf-8").split("\n") if note.exists() else []
+    for name in set(before) - set(written):
+        if name == Path(name).name and name.endswith((".html", ".csv")):
+            (folder / name).unlink(missing_ok=True)
+    _put(note, "\n".join(sorted(written)))

@@ -1,0 +1,34 @@
+"""Formulas without a network: TeX as MathML, and the formulas inside plain sentences."""
+
+import html
+import re
+
+from markupsafe import Markup, escape
+
+_LETTERS = {"alpha": "α", "beta": "β", "rho": "ρ", "Delta": "Δ", "delta": "δ", "Theta": "Θ", "infinity": "∞"}
+_SIGNS = {"-&gt;": "→", "&gt;=": "≥", " - ": " − "}
+
+
+def mathml(tex: str, display: str = "block") -> Markup:
+    """Return TeX as MathML, with the TeX itself for readers that do not know MathML."""
+    from latex2mathml.converter import convert
+
+    found = convert(tex, display=display)
+    return Markup(found.replace("<math ", f'<math alttext="{html.escape(tex)}" ', 1))  # noqa: S704 - of our own formulas
+
+
+def sentence(text: str) -> Markup:
+    """Return a plain sentence as HTML, its powers raised, its indices lowered, its Greek letters Greek."""
+    found = str(escape(text))
+    for plain, sign in _SIGNS.items():
+        found = found.replace(plain, sign)
+    found = greek(found)
+    found = re.sub(r"sqrt\((\w+)\)", r"√\1", found)
+    found = re.sub(r"\b([A-Za-zδ])_([a-z]{1,2}|\d)\b", r"\1<sub>\2</sub>", found)
+    found = re.sub(r"(?<=[\w)])\^\(?(-?\d+(?:[./]\d+)?)\)?", lambda m: f"<sup>{m[1].replace('-', '−')}</sup>", found)
+    return Markup(found)  # noqa: S704 - escaped above
+
+
+def greek(text: str) -> str:
+    """Return a text with its spelled-out Greek letters as letters."""
+    return re.sub(rf"\b({'|'.join(_LETTERS)})(?=\b|_)", lambda found: _LETTERS[found[1]], text)

@@ -1,0 +1,46 @@
+from xml.etree import ElementTree
+
+import pytest
+
+from attlas.claims import find
+from attlas.report.doors import DOORS
+from attlas.report.typeset import mathml, sentence
+
+CLAIMS = [claim for claim in find() if not claim.id.startswith("test.")]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_the_formula_of_every_claim_becomes_mathml_with_nothing_left_over(claim):
+    assert claim.formula
+    _whole(claim.formula)
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS.values() if door.formula], ids=lambda door: door.title)
+def test_so_does_the_model_of_every_question(door):
+    _whole(door.formula)
+
+
+def _whole(tex):
+    tree = ElementTree.fromstring(str(mathml(tex)))
+    assert tree.tag.endswith("math")
+    assert tree.get("alttext") == tex
+    assert "\\" not in "".join(tree.itertext())  # a command that is not understood stays as it is
+
+
+def test_an_unknown_command_is_noticed():
+    with pytest.raises(AssertionError):
+        _whole(r"\arg x")
+
+
+@pytest.mark.parametrize(
+    ("plain", "shown"),
+    [
+        ("n50 grows as d^1.75, error as M^-1/2", "n50 grows as d<sup>1.75</sup>, error as M<sup>−1/2</sup>"),
+        ("variance Q (1 + delta_ab) of h_ab", "variance Q (1 + δ<sub>ab</sub>) of h<sub>ab</sub>"),
+        ("alpha (T^2 + T - 2) as rho -> 0, S >= 0", "α (T<sup>2</sup> + T − 2) as ρ → 0, S ≥ 0"),
+        ("random_span at d = infinity", "random_span at d = ∞"),
+        ("<b>x</b> & 'y'", "&lt;b&gt;x&lt;/b&gt; &amp; &#39;y&#39;"),
+    ],
+)
+def test_the_formulas_of_a_sentence_are_set_and_its_markup_is_escaped(plain, shown):
+    assert sentence(plain) == shown
