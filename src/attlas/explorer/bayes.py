@@ -15,7 +15,7 @@ from attlas.errors import AttlasError, InputError
 from attlas.explorer import runner, simulations
 from attlas.explorer.controls import Choice, Slider, inputs, panel, read
 from attlas.explorer.jobs import Job, Queue
-from attlas.explorer.plotting import graph, layout, line, plain, points, table
+from attlas.explorer.plotting import BLANK, graph, layout, line, plain, points, table
 
 Array = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ def diagram(name: str, tokens: int, noise: float) -> tuple[Array, Array, Array, 
 @lru_cache(maxsize=512)
 def trained_curve(name: str, tokens: int, noise: float, rho: float, decay: float) -> tuple[Array, Array]:
     """Return alphas and the test error of training with weight decay."""
-    alphas = np.linspace(0, span(name, tokens), 13)[1:]
+    alphas = np.linspace(0, span(name, tokens), 11)[1:]
     found = aim.trained_curve(channel_of(name, tokens, noise), alphas, [decay], rho)
     return alphas, found["error"].values.ravel()
 
@@ -131,7 +131,7 @@ def says(state: dict[str, Any]) -> str:
         text += f"S is recovered perfectly above α = {threshold:.4g}."
     else:
         text += "No finite number of samples of order d² recovers S perfectly."
-    if state["trained"] == "on" and name != "hardmax":
+    if _trains(state):
         found, _, _ = spectrum(name, T, noise, rho, state["decay"], alpha)
         text += f" Training with decay {state['decay']:.3g} reaches {found.value:.4f}, with rank {found.rank:.3f} d."
     return text
@@ -147,7 +147,7 @@ def draw_curve(
     if np.isfinite(threshold):
         style = {"color": "#555555", "dash": "dot", "width": 1.5}
         traces.append(line([threshold, threshold], [0, 1], "perfect recovery", line=style, hoverinfo="x+name"))
-    if state["trained"] == "on" and name != "hardmax":
+    if _trains(state):
         traces.append(
             line(*trained_curve(name, T, noise, rho, state["decay"]), f"trained, decay {state['decay']:.3g}", 1)
         )
@@ -228,7 +228,7 @@ def data(state: dict[str, Any]) -> str:
     name, T, rho, noise = state["channel"], int(state["tokens"]), state["rho"], state["noise"]
     alphas, V, _ = curve(name, T, noise, rho)
     names, columns = ["alpha", "V"], [alphas, V]
-    if state["trained"] == "on" and name != "hardmax":
+    if _trains(state):
         names.append(f"trained_decay_{state['decay']:.4g}")
         columns.append(
             aim.trained_curve(channel_of(name, T, noise), alphas, [state["decay"]], rho)["error"].values.ravel()
@@ -241,9 +241,6 @@ def connect(app: Dash, store: Path, queue: Queue) -> None:
 
     @app.callback(
         Output("bayes-curve", "figure"),
-        Output("bayes-diagram", "figure"),
-        Output("bayes-spectrum", "figure"),
-        Output("bayes-training", "className"),
         Output("bayes-says", "children"),
         Input("amp-found", "data"),
         inputs("bayes", CONTROLS),
@@ -252,13 +249,24 @@ def connect(app: Dash, store: Path, queue: Queue) -> None:
         try:
             state = read(CONTROLS, given)
             simulated = [s for s in simulations.bayes(store) if _same(s.settings, state)]
-            mine = [run for run in _runs(runs) if _same(run, state | {"decay": None})]
-            figures = draw_curve(state, simulated, mine), draw_diagram(state)
-            shown = state["trained"] == "on" and state["channel"] != "hardmax"
-            last = (draw_spectrum(state), "") if shown else (no_update, "hidden")
-            return *figures, *last, says(state)
+            return draw_curve(state, simulated, [run for run in _runs(runs) if _same(run, state)]), says(state)
         except AttlasError as error:
-            return no_update, no_update, no_update, no_update, str(error)
+            return BLANK, str(error)
+
+    @app.callback(Output("bayes-diagram", "figure"), inputs("bayes", CONTROLS))
+    def place(**given: Any) -> Any:
+        try:
+            return draw_diagram(read(CONTROLS, given))
+        except AttlasError:  # `move` says why
+            return BLANK
+
+    @app.callback(Output("bayes-spectrum", "figure"), Output("bayes-training", "className"), inputs("bayes", CONTROLS))
+    def train(**given: Any) -> Any:
+        try:
+            state = read(CONTROLS, given)
+            return (draw_spectrum(state), "") if _trains(state) else (no_update, "hidden")
+        except AttlasError:
+            return BLANK, "hidden"
 
     runner.connect(app, queue, "amp", "bayes", ADDRESS, _task, _ended)
 
@@ -274,7 +282,11 @@ def _task(given: dict[str, Any], before: Any) -> dict[str, Any]:
     }
     channel_of(settings["channel"], settings["tokens"], settings["noise"])
     alpha = state["alpha"] * span(state["channel"], int(state["tokens"]))
-    return settings | {"alpha": alpha, "d": int(state["d"]), "seed": len(_runs(before))}
+    return settings | {
+        "alpha": alpha,
+        "d": int(state["d"]),
+        "seed": 1 + max((run["seed"] for run in _runs(before)), default=-1),
+    }
 
 
 def _ended(job: Job, before: Any) -> tuple[str, Any]:
@@ -284,6 +296,11 @@ def _ended(job: Job, before: Any) -> tuple[str, Any]:
     note = "" if found["converged"] else ", not converged: the error is not final"
     text = f"error {found['error']:.4f} after {len(found['course']) - 1} steps at d = {found['d']}{note}"
     return text, [*_runs(before), kept][-_KEPT:]
+
+
+def _trains(state: dict[str, Any]) -> bool:
+    """Return whether training with weight decay is shown; its theory has no hardmax."""
+    return bool(state["trained"] == "on" and state["channel"] != "hardmax")
 
 
 def _same(settings: dict[str, Any], state: dict[str, Any]) -> bool:

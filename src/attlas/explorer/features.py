@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dash import Dash, Input, Output, html, no_update
+from dash import Dash, Input, Output, html
 from numpy.typing import NDArray
 
 from attlas.claims.feature_curves import Draw, grid
@@ -14,7 +14,7 @@ from attlas.errors import AttlasError
 from attlas.explorer import simulations
 from attlas.explorer.controls import Choice, Slider, inputs, panel, read
 from attlas.explorer.jobs import Queue
-from attlas.explorer.plotting import graph, layout, line, points, table
+from attlas.explorer.plotting import BLANK, graph, layout, line, points, table
 from attlas.features import mlp_kernel
 from attlas.features.ridge import GRID, nested_curve
 
@@ -142,7 +142,7 @@ def connect(app: Dash, store: Path, _queue: Queue) -> None:
             simulated = [s for s in simulations.features(store) if _same(s, state)]
             return draw(state, simulated), says(state)
         except AttlasError as error:
-            return no_update, str(error)
+            return BLANK, str(error)
 
 
 def _same(simulated: simulations.Simulated, state: dict[str, Any]) -> bool:

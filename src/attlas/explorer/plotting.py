@@ -34,6 +34,9 @@ def layout(x: str, y: str, **more: Any) -> dict[str, Any]:
     return look | both
 
 
+BLANK = {"data": [], "layout": layout("", "")}
+
+
 def line(x: ArrayLike, y: ArrayLike, name: str, i: int = 0, **more: Any) -> dict[str, Any]:
     """Return a curve of the theory."""
     style = {"color": COLOURS[i], "width": 2.5}
@@ -61,7 +64,7 @@ def graph(name: str, caption: str, classes: str = "") -> Any:
     """Return the place of a plot, with a button that saves it."""
     options: Any = {"displaylogo": False, "displayModeBar": False, "responsive": True}
     button = html.Button("Save figure", id={"save": name}, type="button", className="quiet")
-    body = dcc.Graph(id=name, config=options, className="plot", figure={"data": [], "layout": layout("", "")})
+    body = dcc.Graph(id=name, config=options, className="plot", figure=BLANK)
     return html.Figure(
         [html.Figcaption([html.Span(caption), button]), html.Div(body, role="img", **{"aria-label": caption})],
         className=classes,

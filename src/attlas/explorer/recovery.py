@@ -13,7 +13,7 @@ from attlas.errors import AttlasError
 from attlas.explorer import runner
 from attlas.explorer.controls import Slider, inputs, panel, read
 from attlas.explorer.jobs import Job, Queue
-from attlas.explorer.plotting import graph, layout, plain, points, table
+from attlas.explorer.plotting import BLANK, graph, layout, plain, points, table
 
 TITLE = "Recovery"
 SCULPTED = (
@@ -234,7 +234,7 @@ def connect(app: Dash, _store: Path, queue: Queue) -> None:
             place = int(state["dim"]), int(state["box"]), int(state["asked"])
             return *draw_known(*place), _query(*place), says(*place)
         except AttlasError as error:
-            return no_update, no_update, no_update, str(error)
+            return BLANK, BLANK, [], str(error)
 
 
 def _task(given: dict[str, Any], _before: Any) -> dict[str, Any]:
