@@ -135,10 +135,9 @@ def test_a_black_box_is_asked_and_a_body_sculpted(visit) -> None:
     assert "Parameters right to" in says(page, "sculpt-says", "After polishing")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_has_room_for_every_door(visit, scheme) -> None:
+def test_a_phone_has_room_for_every_door(visit) -> None:
     for door in ("bayes", "features", "recovery"):
-        page = visit(f"/{door}", 390, scheme)
+        page = visit(f"/{door}", 390, "dark")
         page.wait_for_selector(".js-plotly-plot .main-svg >> visible=true")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 

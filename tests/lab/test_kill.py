@@ -86,12 +86,12 @@ def wait_for(condition, seconds=60):
         time.sleep(0.005)
 
 
-def test_a_driver_of_two_processes_killed_ten_times(fast, uninterrupted, tmp_path):
+def test_a_driver_of_two_processes_killed_five_times(fast, uninterrupted, tmp_path):
     """Each time once it computes; its workers go with it, and each repeats at most the point it was at."""
     rng = random.Random(1)
     path = tmp_path / "sweep.db"
     kept = {}
-    for _ in range(10):
+    for _ in range(5):
         before = len(committed(path))
         with start_driver(path, "--workers", "2") as driver:
             wait_for(lambda before=before: len(committed(path)) > before)
@@ -107,7 +107,7 @@ def test_a_driver_of_two_processes_killed_ten_times(fast, uninterrupted, tmp_pat
     assert len(fast.read_text().split()) == begun
     lab.run(["test.fast"], store=path, executor="processes", workers=2)
     assert check(path).digest == uninterrupted
-    assert repeated(fast) <= 10 * 2
+    assert repeated(fast) <= 5 * 2
 
 
 def test_a_worker_process_that_is_killed_is_replaced(fast, uninterrupted, tmp_path):
