@@ -22,7 +22,7 @@ CHANNELS = {
     "hardmax T=2": aim.Hardmax(2),
     "hardmax T=3": aim.Hardmax(3),
     "custom tanh T=1": aim.Custom(np.tanh, 1, 0.2),
-    "custom sine T=2": aim.Custom(lambda h: np.sin(h / 2), 2, 1.0, samples=256),
+    "custom sine T=2": aim.Custom(lambda h: np.sin(h / 2), 2, 1.0, samples=128),
 }  # fmt: skip
 EXACT = [name for name in CHANNELS if name != "hardmax T=3"]
 

@@ -156,6 +156,7 @@ def test_markup_in_an_address_is_shown_as_text(visit) -> None:
 def test_figure_and_data_are_files(visit) -> None:
     page = visit("/bayes", accept_downloads=True)
     says(page, "bayes-says", "At α")
+    page.wait_for_selector("#bayes-curve .main-svg .lines")
     with page.expect_download() as figure:
         page.get_by_role("button", name="Save figure").first.click()
     assert figure.value.suggested_filename == "attlas-bayes-curve.svg"

@@ -21,7 +21,7 @@ window.dash_clientside.explorer = {
     if (clicked && clicked.value) {
       const name = JSON.parse(clicked.prop_id.split(".").slice(0, -1).join(".")).save;
       const plot = document.querySelector("#" + CSS.escape(name) + " .js-plotly-plot");
-      window.Plotly.downloadImage(plot, { format: "svg", width: 800, height: 560, filename: "attlas-" + name });
+      if (plot && window.Plotly) window.Plotly.downloadImage(plot, { format: "svg", width: 800, height: 560, filename: "attlas-" + name });
     }
     return ids.map(() => window.dash_clientside.no_update);
   },
