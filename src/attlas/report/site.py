@@ -21,6 +21,7 @@ DOORS = {
     "recovery": "Can the parameters of a multi-head layer be recovered, from random examples or from queries?",
     "aim": "What is the best error any learner can reach, and which algorithms get there?",
     "trained": "What does training with weight decay reach, and which decay is best?",
+    "lenses": "One teacher, every learner of the atlas: who needs how many samples?",
 }
 
 
