@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, PositiveFloat
@@ -204,8 +204,8 @@ def _place(key: tuple[str, int, float, float]) -> str:
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
-    """Draw every learner's error against alpha, the largest size full and smaller ones hollow, under the Bayes limit."""
-    figure, (axis,) = panels(1, width=8.4, height=4.8)
+    """Draw every learner's error against alpha, the largest size full and smaller ones hollow, above the Bayes limit."""
+    figure, (axis,) = panels(1, width=9, height=4.8)
     rho = measurements[0].point.rho
     cells = {key: e for key, e in _cells([m for m in measurements if m.result["settled"]]).items() if key[3] == rho}
     alphas = sorted({alpha for _, _, alpha, _ in cells})
@@ -213,33 +213,32 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for i, (name, label) in enumerate(NAMES.items()):
         sizes = sorted({d for own, d, *_ in cells if own == name})
         for d in sizes:
-            points = sorted(
-                (alpha, errors) for (own, size, alpha, _), errors in cells.items() if (own, size) == (name, d)
-            )
-            means = [np.mean(list(errors.values())) for _, errors in points]
-            spread = [np.std(list(errors.values()), ddof=1) / np.sqrt(len(errors)) for _, errors in points]
-            largest = d == sizes[-1]
-            axis.errorbar(
-                [alpha for alpha, _ in points], means, yerr=spread, fmt=MARKERS[i] + ("-" if largest else ""),
-                color=COLOURS[i], linewidth=1, markersize=6 if largest else 5, alpha=1 if largest else 0.5,
-                markerfacecolor=COLOURS[i] if largest else "white", label=f"{label}, d = {d}" if largest else None,
-            )  # fmt: skip
+            own = sorted((key[2], list(e.values())) for key, e in cells.items() if key[:2] == (name, d))
+            x, means = [alpha for alpha, _ in own], [float(np.mean(errors)) for _, errors in own]
+            spread = [float(np.std(errors, ddof=1) / np.sqrt(len(errors))) for _, errors in own]
+            full = d == sizes[-1]
+            style: dict[str, Any] = {"color": COLOURS[i], "markersize": 6 if full else 5, "alpha": 1 if full else 0.5}
+            style |= {"label": f"{label}, d = {d}"} if full else {"markerfacecolor": "white"}
+            axis.errorbar(x, means, yerr=spread, fmt=MARKERS[i], zorder=3 + full, **style)
+            if full:
+                axis.plot(x, means, color=COLOURS[i], linewidth=0.8, alpha=0.5)
     axis.set(xscale="log", xlabel="samples / d²", ylabel="test error / that of the constant", ylim=(-0.03, 1.35))
-    axis.set_title("One softmax teacher, every learner of the atlas", fontsize=11)
-    ticks(axis, alphas)
-    axis.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    ticks(axis, [x for x in (0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2) if alphas[0] / 1.25 <= x <= alphas[-1] * 1.25])
+    axis.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 
 def _theory(axis: "Axes", rho: float, low: float, high: float) -> None:
-    """Draw the Bayes limit, the constant, and the thresholds of perfect recovery and of counting equations."""
-    grid = np.geomspace(low, high, 120)
+    """Draw the Bayes limit, the constant, and where the teacher can be found: by anyone, and by counting equations."""
+    grid = np.geomspace(low, high, 200)
     curve = [limit(alpha, rho) for alpha in grid]
     axis.fill_between(grid, -0.03, curve, color="#555555", alpha=0.12, linewidth=0)
     axis.plot(grid, curve, label="Bayes limit", **(THEORY | {"linewidth": 2}))
     axis.axhline(1, linestyle="--", label="constant", **THEORY)
-    for name in ("amp", "varpro"):
+    axis.text(low * 1.1, 0.1, "no learner", fontsize=9, color="#555555")
+    for name, text in (("amp", "perfect recovery"), ("varpro", "d² equations")):
         axis.axvline(threshold(name, rho), linestyle=":", **THEORY)
+        axis.text(threshold(name, rho), 1.36, text, fontsize=9, ha="center", va="bottom", color="#555555")
 
 
 def cost(point: Point) -> Cost:
