@@ -102,7 +102,7 @@ CLAIM = Claim(
     source="boncoraglio2025bayes, gradient descent and averaging",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d) for d in (24, 36, 50)], seeds=12),
+        "quick": Sweep([Point(d=d) for d in (24, 36, 50)], seeds=9),
         "full": Sweep([Point(alpha=a, d=d, inits=32) for a in (0.1, 0.15) for d in (60, 100, 200)], seeds=8),
     },
     measure=measure,

@@ -98,7 +98,7 @@ CLAIM = Claim(
     source="boncoraglio2025bayes, hardmax attention; the published number from the authors' public scripts",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d) for d in (40, 70, 100)], seeds=18),
+        "quick": Sweep([Point(d=d) for d in (40, 70, 100)], seeds=14),
         "full": Sweep([Point(alpha=a, d=d) for a in (0.1, PUBLISHED_ALPHA, 1.0) for d in (100, 200, 300)], seeds=8),
     },
     measure=measure,

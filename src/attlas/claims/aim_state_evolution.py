@@ -94,7 +94,7 @@ CLAIM = Claim(
     source="boncoraglio2025bayes, the state evolution of GAMP-RIE",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d, **case) for case in _CASES for d in (40, 80, 120)], seeds=14),
+        "quick": Sweep([Point(d=d, **case) for case in _CASES for d in (40, 80, 120)], seeds=12),
         "full": Sweep([Point(d=d, **case) for case in _CASES for d in (100, 200, 400)], seeds=8),
     },
     measure=measure,

@@ -20,7 +20,7 @@ CLAIM = Claim(
     source="chen2024provably, theorem 1 for sculpting; the learners here are ours",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(heads=2, d=6, n=400, adam_steps=2000)], seeds=12),
+        "quick": Sweep([Point(heads=2, d=6, n=400, adam_steps=2000)], seeds=10),
         "full": Sweep([Point(heads=m, d=d, n=1500) for m in (1, 2, 3) for d in (8, 12)], seeds=10),
     },
     measure=measure,

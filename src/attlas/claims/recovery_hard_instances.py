@@ -133,7 +133,7 @@ CLAIM = Claim(
     source="chen2024provably, the lower bound; the construction is ours",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(heads=5, d=12, n=500, adam_steps=800, starts=1, steps=20)], seeds=10),
+        "quick": Sweep([Point(heads=5, d=10, n=400, adam_steps=800, starts=1, steps=20)], seeds=10),
         "full": Sweep([Point(heads=5, d=16, n=2000), Point(heads=7, d=16, n=2000)], seeds=10),
     },
     measure=measure,

@@ -20,7 +20,7 @@ CLAIM = Claim(
     source="chen2024provably, theorem 1 for sculpting; the learners here are ours",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(heads=m, d=6, n=400, adam_steps=2000) for m in (2, 3)], seeds=12),
+        "quick": Sweep([Point(heads=m, d=6, n=400, adam_steps=2000) for m in (2, 3)], seeds=10),
         "full": Sweep([Point(heads=m, n=2000, scale=s) for m in (2, 3, 4) for s in (1.0, 3.0, 30.0)], seeds=10),
     },
     measure=measure,

@@ -125,7 +125,7 @@ CLAIM = Claim(
     source="boncoraglio2025inductive; this comparison is ours",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=32, steps=3000)], seeds=16),
+        "quick": Sweep([Point(d=32, steps=3000)], seeds=12),
         "full": Sweep(
             [Point(alpha=a, d=d, student=s, steps=20_000) for a in (0.1, 0.15) for d in (60, 100) for s in (0.5, 1.0)],
             seeds=8,
