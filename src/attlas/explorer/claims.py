@@ -17,8 +17,8 @@ from attlas.report import write
 
 TITLE = "Claims"
 _WAIT = """<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="2">
-<link rel="icon" href="data:,"><title>Claims · attlas</title></head><body><p role="status">Drawing every claim from the store. This takes half a
-minute, once.</p></body></html>"""
+<link rel="icon" href="data:,"><title>Claims · attlas</title></head>
+<body><p role="status">Drawing every claim from the store. This takes half a minute, once.</p></body></html>"""
 
 
 class Pages:

@@ -128,6 +128,7 @@ def _warm() -> None:
     features.shown({control.name: control.start for control in features.CONTROLS})
 
 
-_MISSING = """<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>Not here · attlas</title><h1>There is nothing here</h1>
+_MISSING = """<!doctype html><html lang="en"><link rel="icon" href="data:,">
+<title>Not here · attlas</title><h1>There is nothing here</h1>
 <p>The doors are: {% for name, door in doors.items() %}<a href="/{{ name }}">{{ door.TITLE }}</a>
 {% endfor %}<a href="/claims/">Claims</a></p></html>"""
