@@ -265,8 +265,8 @@ CLAIM = Claim(
     id="lenses.one-teacher",
     version=1,
     statement="On one softmax teacher no learner beats the Bayes limit; message passing comes nearest, then averaged descent"
-    " and weight decay, then one run; variable projection needs d^2/(T^2 - T) samples, and random features have learned little"
-    " from d^2.",
+    " and weight decay, then one run; variable projection needs d^2/(T^2 - T) samples, and random features have"
+    " learned little from d^2.",
     formula=(
         r"\operatorname{E}\lVert A-\hat A\rVert^2\ge\operatorname{E}\lVert A-\operatorname{E}[A\mid\text{data}]\rVert^2,"
         r"\qquad A=\operatorname{softmax}(h)"
