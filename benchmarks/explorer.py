@@ -17,7 +17,12 @@ from timing import best
 
 PAUSE = 0.25  # seconds between two moves of one visitor
 WARM = 10.0  # seconds after which memory is compared
-CALLBACKS = {"bayes": "bayes-curve.figure", "features": "features-curves.figure", "recovery": "asked-known.figure"}
+CALLBACKS = {  # a move at the first door redraws two plots
+    "bayes": "bayes-curve.figure",
+    "diagram": "bayes-diagram.figure",
+    "features": "features-curves.figure",
+    "recovery": "asked-known.figure",
+}
 
 
 def main() -> None:
@@ -36,21 +41,25 @@ def main() -> None:
 def load(address: str, process: psutil.Process, visitors: int, seconds: int) -> None:
     callbacks = {door: callback(address, output) for door, output in CALLBACKS.items()}
     for door, entry in callbacks.items():  # what a first visitor waits for: imports and compiled kernels
-        ask(address, entry, positions(door, random.Random(0)))
+        ask(address, entry, begins(door.replace("diagram", "bayes")))
     answers: list[float] = []
     errors: list[str] = []
     end = time.monotonic() + seconds
 
     def visit(number: int) -> None:
         rng = random.Random(number)
-        door = ("bayes", "bayes", "features", "recovery")[number % 4]
-        given = positions(door, rng)
+        kind = list(CALLBACKS)[number % 4]
+        door = kind.replace("diagram", "bayes")
+        given, choices, place, step = begins(door), [], 0, 0
         while time.monotonic() < end:
-            name, choices = rng.choice(list(settings(door).items()))
-            given[name] = rng.choice(choices)
+            if not 0 <= place + step < len(choices) or rng.random() < 0.1:  # take another control, and drag it
+                name, choices = rng.choice(list(settings(door).items()))
+                place, step = rng.randrange(len(choices)), rng.choice((-1, 1))
+            place = min(max(place + step, 0), len(choices) - 1)
+            given[name] = choices[place]
             begin = time.perf_counter()
             try:
-                ask(address, callbacks[door], given)
+                ask(address, callbacks[kind], given)
                 answers.append(time.perf_counter() - begin)
             except Exception as error:
                 errors.append(repr(error))
@@ -93,18 +102,19 @@ def settings(door: str) -> dict[str, list[object]]:
     return found
 
 
-def positions(door: str, rng: random.Random) -> dict[str, object]:
-    return {name: rng.choice(choices) for name, choices in settings(door).items()}
+def begins(door: str) -> dict[str, object]:
+    """Where every control of a door is at first."""
+    from attlas.explorer.page import DOORS
+
+    return {control.name: control.start for control in DOORS[door].CONTROLS}
 
 
 def callback(address: str, output: str) -> dict[str, object]:
     with urllib.request.urlopen(f"{address}/_dash-dependencies") as answer:
         entry = next(e for e in json.load(answer) if output in e["output"])
-    outputs = [
-        dict(zip(("id", "property"), part.rsplit(".", 1), strict=True))
-        for part in entry["output"].strip(".").split("...")
-    ]
-    return entry | {"outputs": outputs}
+    parts = [part.rsplit(".", 1) for part in entry["output"].strip(".").split("...")]
+    outputs = [{"id": name, "property": what} for name, what in parts]
+    return entry | {"outputs": outputs if len(outputs) > 1 else outputs[0]}
 
 
 def ask(address: str, entry: dict[str, object], given: dict[str, object]) -> None:

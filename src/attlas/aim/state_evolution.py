@@ -10,6 +10,7 @@ boncoraglio2025bayes; the equations are derived again in the notation of `docs/n
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -264,10 +265,16 @@ def _errors(channel: Channel, alpha: Array, rho: Array) -> Array:
     return V
 
 
-def _excess(log_delta: Array, channel: Channel, alpha: Array, rho: Array) -> Array:
+@lru_cache(maxsize=128)
+def _scanned(rho: float) -> Array:
+    """Return F on the scan, which is the same for every channel: what one curve has computed the next one has."""
+    return mmse(np.exp(_SCAN), rho)
+
+
+def _excess(log_delta: Array, channel: Channel, alpha: Array, rho: Array, F: Array | None = None) -> Array:
     """Return log(2 alpha Delta G2(F(Delta))): positive where the iteration moves to less noise."""
     delta = np.exp(log_delta)
-    V = np.maximum(mmse(delta, rho), 1e-300)
+    V = np.maximum(mmse(delta, rho) if F is None else F, 1e-300)
     with np.errstate(divide="ignore"):  # an output that tells nothing has G2 = 0
         value = np.asarray(np.log(alpha) + np.log(2 * delta * channel.information(V, 1 + rho)))
     if np.isnan(value).any():
@@ -302,7 +309,7 @@ def _bracket(channel: Channel, alpha: Array, rho: Array) -> tuple[Array, Array, 
     for value in np.unique(rho):
         rows = np.flatnonzero(rho == value)
         # log alpha only shifts the excess, so one scan serves every alpha
-        scan = _excess(_SCAN, channel, np.ones_like(_SCAN), np.full_like(_SCAN, value))
+        scan = _excess(_SCAN, channel, np.ones_like(_SCAN), np.full_like(_SCAN, value), _scanned(float(value)))
         below = scan[None, :] + np.log(alpha[rows])[:, None] < 0
         first = below.argmax(axis=1)
         found[rows] = below.any(axis=1)

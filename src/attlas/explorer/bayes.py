@@ -1,7 +1,6 @@
 """The door of Bayes limits: the learning curve and the phase diagram, live, with simulations on top."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from attlas.errors import AttlasError, InputError
 from attlas.explorer import runner, simulations
 from attlas.explorer.controls import Choice, Slider, inputs, panel, read
 from attlas.explorer.jobs import Job, Queue
+from attlas.explorer.kept import kept
 from attlas.explorer.plotting import BLANK, graph, layout, line, plain, points, table
 
 Array = NDArray[np.float64]
@@ -46,7 +46,15 @@ def channel_of(name: str, tokens: int, noise: float) -> aim.Channel:
         return aim.Softmax(int(tokens))
     if tokens != 2:
         raise InputError("hardmax of other than two tokens takes a minute a curve: `attlas predict hardmax`")
-    return aim.Hardmax(2)
+    return hardmax()
+
+
+@kept(1)
+def hardmax() -> aim.Channel:
+    """Return the channel with its table, which takes some seconds to make."""
+    channel = aim.Hardmax(2)
+    channel.information(0.5, 1.5)
+    return channel
 
 
 def span(name: str, tokens: int) -> float:
@@ -55,7 +63,7 @@ def span(name: str, tokens: int) -> float:
     return float(f"{(4.0 if name == 'hardmax' else 1.25) / max(count, 1):.3g}")
 
 
-@lru_cache(maxsize=2048)
+@kept(2048)
 def curve(name: str, tokens: int, noise: float, rho: float) -> tuple[Array, Array, float]:
     """Return alphas, V and the threshold of perfect recovery (NaN for none)."""
     alphas = np.linspace(0, span(name, tokens), _LENGTH + 1)[1:]
@@ -63,7 +71,7 @@ def curve(name: str, tokens: int, noise: float, rho: float) -> tuple[Array, Arra
     return alphas, found["mse"].values[0], float(found["threshold"].values[0])
 
 
-@lru_cache(maxsize=256)
+@kept(256)
 def diagram(name: str, tokens: int, noise: float) -> tuple[Array, Array, Array, Array]:
     """Return alphas, widths, V over both and the threshold of every width."""
     alphas = np.linspace(0, span(name, tokens), _ROWS[0] + 1)[1:]
@@ -72,7 +80,7 @@ def diagram(name: str, tokens: int, noise: float) -> tuple[Array, Array, Array, 
     return alphas, rhos, found["mse"].values, found["threshold"].values
 
 
-@lru_cache(maxsize=512)
+@kept(512)
 def trained_curve(name: str, tokens: int, noise: float, rho: float, decay: float) -> tuple[Array, Array]:
     """Return alphas and the test error of training with weight decay."""
     alphas = np.linspace(0, span(name, tokens), 11)[1:]
@@ -80,7 +88,7 @@ def trained_curve(name: str, tokens: int, noise: float, rho: float, decay: float
     return alphas, found["error"].values.ravel()
 
 
-@lru_cache(maxsize=512)
+@kept(512)
 def spectrum(name: str, tokens: int, noise: float, rho: float, decay: float, alpha: float) -> Any:
     """Return what training reaches at one alpha, and the density of its non-zero eigenvalues."""
     found = aim.trained(channel_of(name, tokens, noise), alpha, rho, decay)

@@ -30,7 +30,7 @@ class Slider:
             position = float(given)
         except (TypeError, ValueError):
             raise self._refused(given) from None
-        if not self.low <= position <= self.high:
+        if not self.low - 1e-9 <= position <= self.high + 1e-9:
             raise self._refused(given)
         steps = round((position - self.low) / self.step)
         snapped = round(self.low + steps * self.step, 10)

@@ -1,7 +1,6 @@
 """The door of random features: learning curves of infinitely many heads, live at small n, with those of the store."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from attlas.errors import AttlasError
 from attlas.explorer import simulations
 from attlas.explorer.controls import Choice, Slider, inputs, panel, read
 from attlas.explorer.jobs import Queue
+from attlas.explorer.kept import kept
 from attlas.explorer.plotting import BLANK, graph, layout, line, points, table
 from attlas.features import mlp_kernel
 from attlas.features.ridge import GRID, nested_curve
@@ -51,7 +51,7 @@ _NAMES = {
 }
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def curves(target: str, model: str, d: int, keys: str, bias: float, seed: int) -> tuple[Array, Array]:
     """Return sample sizes and the test error of one model over the variance of the target."""
     n = _LARGEST[keys]

@@ -1,6 +1,5 @@
 """The door of recovery: watch a body being sculpted around two heads, and ask a black box until it has told everything."""
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from attlas.errors import AttlasError
 from attlas.explorer import runner
 from attlas.explorer.controls import Slider, inputs, panel, read
 from attlas.explorer.jobs import Job, Queue
+from attlas.explorer.kept import kept
 from attlas.explorer.plotting import BLANK, graph, layout, plain, points, table
 
 TITLE = "Recovery"
@@ -91,7 +91,7 @@ def show(given: dict[str, Any]) -> Any:
     ]
 
 
-@lru_cache(maxsize=128)
+@kept(128)
 def asked(dim: int, box: int) -> tuple[tuple[Any, ...], Any, Any, Any]:
     """Return every query with its answer, the layer that was learned, and the truth (Theta, W)."""
     Theta, W = recovery.planted_layer(heads=1, d=dim, seed=box)

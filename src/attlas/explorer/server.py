@@ -1,5 +1,6 @@
 """The server of the page: this machine only, known paths only, requests from its own page only."""
 
+import logging
 import socket
 import threading
 from collections.abc import Callable
@@ -40,8 +41,10 @@ def serve(
     tell : callable
         Is handed the address once it answers.
     """
+    from threadpoolctl import threadpool_limits
     from waitress.server import create_server
 
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a visitor who waits a moment is no news
     try:
         listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
@@ -51,7 +54,8 @@ def serve(
     server = create_server(app, sockets=[listening], threads=8, clear_untrusted_proxy_headers=True)
     tell(f"http://{host}:{port}/")
     try:
-        server.run()
+        with threadpool_limits(1):  # visitors share the cores; within one answer nothing is large
+            server.run()
     finally:
         server.close()
 

@@ -1,0 +1,43 @@
+import threading
+import time
+
+import pytest
+
+from attlas.explorer.kept import kept
+
+
+def test_what_many_ask_at_once_is_computed_once() -> None:
+    asked = []
+
+    @kept(4)
+    def slow(x):
+        asked.append(x)
+        time.sleep(0.05)
+        return 2 * x
+
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(slow(3))) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (asked, found) == ([3], [6] * 10)
+
+
+def test_old_answers_are_forgotten_and_errors_are_not_kept() -> None:
+    asked = []
+
+    @kept(2)
+    def function(x):
+        asked.append(x)
+        if x < 0:
+            raise ValueError(x)
+        return x
+
+    for x in (1, 2, 3, 1):
+        assert function(x) == x
+    assert asked == [1, 2, 3, 1]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="-1"):
+            function(-1)
+    assert asked[-2:] == [-1, -1]
