@@ -53,7 +53,7 @@ def test_score_is_the_gradient_of_the_log_partition_function(name):
 def test_nishimori_identity(name, V):
     """E[g (h - omega)] = V (1 + delta) E[g^2], within four standard errors, summed over pairs."""
     channel = CHANNELS[name]
-    omega, h, y = draw(channel, V, 1.5, 1500 if "T=3" in name else 600 if "custom" in name else 6000, seed=1)
+    omega, h, y = draw(channel, V, 1.5, 700 if "T=3" in name or "custom" in name else 6000, seed=1)
     g = channel.score(y, omega, V)
     scale = doubling(channel.tokens)
     difference = np.triu(g * (h - omega) / V - scale * g * g).sum((1, 2))
@@ -70,7 +70,7 @@ def test_nishimori_identity(name, V):
 def test_information_is_the_mean_square_of_the_score(name, V):
     """Also at V = Q, where omega tells nothing."""
     channel = CHANNELS[name]
-    omega, h, y = draw(channel, V, 1.5, 1500 if "T=3" in name else 600 if "custom" in name else 6000, seed=2)
+    omega, h, y = draw(channel, V, 1.5, 700 if "T=3" in name or "custom" in name else 6000, seed=2)
     # E[g (h - omega)]/V is free of the bias that an average over few sweeps gives to g^2
     each = np.triu(channel.score(y, omega, V) * (h - omega)).sum((1, 2)) / V
     assert abs(each.mean() - float(channel.information(V, 1.5))) < 4 * each.std() / np.sqrt(len(each)) * (

@@ -131,7 +131,7 @@ def test_the_channel_is_the_layer():
 
 def test_state_evolution_and_message_passing():
     """The diagonal theory at alpha = 0.2 beside an independent one of 3 % Monte Carlo error, and message passing."""
-    channel = aim.Deep(samples=512)
+    channel = aim.Deep(samples=256)
     theory = aim.state_evolution(channel, 0.2, 0.5)
     assert theory.converged
     assert theory.value.shape == (2,)
