@@ -83,7 +83,7 @@ def diagram(name: str, tokens: int, noise: float) -> tuple[Array, Array, Array, 
 @kept(512)
 def trained_curve(name: str, tokens: int, noise: float, rho: float, decay: float) -> tuple[Array, Array]:
     """Return alphas and the test error of training with weight decay."""
-    alphas = np.linspace(0, span(name, tokens), 11)[1:]
+    alphas = np.linspace(0, span(name, tokens), 21)[1:]
     found = aim.trained_curve(channel_of(name, tokens, noise), alphas, [decay], rho)
     return alphas, found["error"].values.ravel()
 
