@@ -52,7 +52,7 @@ def made(seeds=6, settled=lambda point, seed: True, **changes):
             {"varpro": lambda alpha, limit: 0.9 if alpha < 0.2 else 1e-6},
             Outcome.REFUTED,
         ),  # learns from too few equations
-        ({"heads": lambda alpha, limit: 0.9 if alpha < 1 else 0.01}, Outcome.REFUTED),
+        ({"heads": lambda alpha, limit: 0.9 if alpha < 0.5 else 0.01}, Outcome.REFUTED),
         ({"amp": lambda alpha, limit: np.nan}, Outcome.REFUTED),
     ],
 )

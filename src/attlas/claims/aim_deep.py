@@ -142,7 +142,7 @@ CLAIM = Claim(
     source="boncoraglio2025bayes, deep attention",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d) for d in (24, 36)], seeds=4),
+        "quick": Sweep([Point(d=d) for d in (24, 36)], seeds=3),
         "full": Sweep([Point(alpha=a, d=d, samples=4096) for a in (0.1, 0.2, 0.3) for d in (60, 100, 140)], seeds=6),
     },
     measure=measure,

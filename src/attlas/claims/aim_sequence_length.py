@@ -83,7 +83,7 @@ CLAIM = Claim(
     source="boncoraglio2025bayes, the role of the sequence length",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(tokens=T, d=d) for T in (2, 3, 6) for d in (80, 140, 220)], seeds=8),
+        "quick": Sweep([Point(tokens=T, d=d) for T in (2, 3, 6) for d in (80, 140, 220)], seeds=7),
         "full": Sweep(
             [Point(tokens=T, A=A, d=d) for T in (2, 3, 4, 5, 6) for A in (0.2, 0.4, 0.6) for d in (80, 140, 200)],
             seeds=10,

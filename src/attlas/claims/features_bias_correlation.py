@@ -126,7 +126,7 @@ CLAIM = Claim(
     source="fu2023random, section 3.3",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d, n=560) for d in (6, 8, 12, 16)], seeds=3),
+        "quick": Sweep([Point(d=d, n=440) for d in (6, 8, 12, 16)], seeds=3),
         "full": Sweep(
             [Point(d=d, n=1000) for d in (6, 8, 12, 16, 24)]
             + [Point(power=2, bias=b, d=d, n=4000) for b in (1.0, 2.0) for d in (4, 6, 8)]

@@ -47,7 +47,7 @@ class Lessons(NamedTuple):
 def message_passing(given: Lesson) -> Lessons:
     """Return the posterior mean of the attention, as message passing sees it. It is told the prior."""
     found = aim.message_passing(
-        given.X, given.y, CHANNEL, given.rho, damping=0.7, norm_correct=True, tolerance=1e-5, max_steps=120, throw=False
+        given.X, given.y, CHANNEL, given.rho, damping=0.8, norm_correct=True, tolerance=1e-5, max_steps=200, throw=False
     )
     V = float(found.trace[-1])
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)

@@ -112,7 +112,7 @@ CLAIM = Claim(
     source="boncoraglio2025inductive for the first; both derived again",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(kind=kind, d=d) for kind in ("trace", "psd") for d in (12, 18, 26)], seeds=8),
+        "quick": Sweep([Point(kind=kind, d=d) for kind in ("trace", "psd") for d in (12, 18, 26)], seeds=7),
         "full": Sweep(
             [Point(kind=kind, rho=r, d=d) for kind in ("trace", "psd") for r in (0.2, 0.5) for d in (24, 36, 54)],
             seeds=8,
