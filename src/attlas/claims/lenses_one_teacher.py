@@ -286,7 +286,7 @@ CLAIM = Claim(
                 *_grid(("varpro",), (20,), (0.1, 0.3, 0.4, 0.65)),
                 *_grid(("features",), (20,), (0.1, 0.4, 0.8)),
             ],
-            seeds=9,
+            seeds=8,
         ),
         "full": Sweep(
             [
