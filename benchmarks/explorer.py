@@ -30,6 +30,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "attlas", "explore", "--port", "0", "--store", f"{folder}/none.db"]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        server.stdout.readline()  # that there is no store
         address = server.stdout.readline().split()[3].rstrip("/")
         try:
             load(address, psutil.Process(server.pid), visitors, seconds)

@@ -1,3 +1,8 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from attlas.claims import Claim, find
@@ -47,3 +52,16 @@ def test_two_claims_of_one_id_are_refused(monkeypatch):
     monkeypatch.setenv("ATTLAS_CLAIMS", "attlas.claims.features_invariance")
     with pytest.raises(InputError, match="two claims are called"):
         find()
+
+
+def test_a_claim_in_the_folder_one_works_in_is_found_by_the_command(tmp_path):
+    """As a person would: the installed command, which unlike ``python -m`` does not look in the folder by itself."""
+    claim = (Path(__file__).parents[1] / "fast_claim.py").read_text()
+    (tmp_path / "my_own_claim.py").write_text(claim.replace('"test.fast"', '"my.own"'))
+    command = [str(Path(sys.executable).with_name("attlas")), "list", "--json"]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {
+        "ATTLAS_CLAIMS": "my_own_claim"
+    }
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert '"my.own"' in done.stdout

@@ -20,6 +20,7 @@ def address(tmp_path_factory):
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "attlas", "explore", "--port", str(port), "--store", str(store)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert "theory alone" in process.stdout.readline()
     line = process.stdout.readline()
     assert line == f"attlas is at http://127.0.0.1:{port}/ (Ctrl-C ends it)\n"
     yield f"http://127.0.0.1:{port}"
@@ -118,7 +119,11 @@ def test_random_features_are_drawn(visit) -> None:
     page = visit("/features?target=keys+1&keys=4")
     says(page, "features-says", "after 128 samples")
     names = [trace["name"] for trace in traces(page, "features-curves")]
-    assert names == ["attention, infinitely many heads", "biased attention, infinitely many heads", "network (MLP)"]
+    assert names == [
+        "attention, infinitely many heads",
+        "biased attention, infinitely many heads",
+        "network, infinitely many neurons",
+    ]
     page.get_by_label("attention", exact=True).check()
     page.wait_for_function("() => document.querySelector('#features-curves .js-plotly-plot').data.length == 1")
 
@@ -143,7 +148,7 @@ def test_a_phone_has_room_for_every_door(visit) -> None:
 
 
 def test_markup_in_an_address_is_shown_as_text(visit) -> None:
-    page = visit("/bayes?channel=<img src=x onerror=alert(1)>&nobody=<b>x</b>&rho=7")
+    page = visit("/bayes?channel=<img src=x onerror=alert(1)>&nobody=<b>x</b>&rho=7&tokens=2.4")
     page.wait_for_selector("[role=alert]")
     assert page.locator("[role=alert]").all_inner_texts() == [
         "channel must be softmax, linear, hardmax; got '<img src=x onerror=alert(1)>'.",
@@ -151,6 +156,11 @@ def test_markup_in_an_address_is_shown_as_text(visit) -> None:
         "rho must be from 0.05 to 1.5; got '7'.",
     ]
     assert page.locator("img").count() == 0
+    says(page, "bayes-says", "At α")
+    assert "tokens=2&" in page.url  # what is between two positions is at the nearest
+    page = visit("/bayes?" + "&".join(f"a{i}=1" for i in range(40)))
+    says(page, "bayes-says", "At α")
+    assert "more settings than any door" in page.inner_text("[role=alert]")
 
 
 def test_figure_and_data_are_files(visit) -> None:

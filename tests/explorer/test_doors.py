@@ -1,5 +1,8 @@
 """The numbers of the page are those of the library, found by another way."""
 
+import csv
+import time
+
 import numpy as np
 import pytest
 
@@ -40,7 +43,11 @@ def test_training_is_shown_with_its_decay() -> None:
     chosen = state(bayes, trained="on", decay="-1")
     trace = bayes.draw_curve(chosen, [], [])["data"][-1]
     assert trace["name"] == "trained, decay 0.1"
+    assert trace["y"][0] == 1.5  # nothing learned: S_hat = 0, and ||S||^2/d = 1 + rho
     assert trace["y"][3] == pytest.approx(aim.trained(aim.Softmax(2), trace["x"][3], 0.5, 0.1).value, rel=1e-4)
+    (low, high) = bayes.draw_curve(state(bayes, trained="on", decay="0", rho="1.5"), [], [])["layout"]["yaxis"]["range"]
+    assert low == 0
+    assert high > 2.5
     density = bayes.draw_spectrum(chosen)["data"][0]
     found = aim.trained(aim.Softmax(2), 0.4 * bayes.span("softmax", 2), 0.5, 0.1)
     assert np.trapezoid(density["y"], density["x"]) == pytest.approx(found.rank, abs=0.01)
@@ -49,13 +56,17 @@ def test_training_is_shown_with_its_decay() -> None:
 def test_what_cannot_be_live_is_refused() -> None:
     with pytest.raises(InputError, match="takes a minute"):
         bayes.draw_curve(state(bayes, channel="hardmax", tokens=3), [], [])
+    with pytest.raises(InputError, match="one token is always 1"):
+        bayes.draw_curve(state(bayes, channel="softmax", tokens=1), [], [])
 
 
-def test_the_csv_has_every_digit_of_the_curve() -> None:
-    rows = bayes.data(state(bayes, rho=0.3)).splitlines()
-    assert rows[0] == "alpha,V"
-    alpha, V = map(float, rows[20].split(","))
-    assert pytest.approx(aim.state_evolution(aim.Softmax(2), alpha, 0.3, steps=0).value, rel=1e-12) == V
+def test_the_csv_has_every_digit_of_both_plots(tmp_path) -> None:
+    rows = list(csv.DictReader(bayes.data(state(bayes, rho=0.3, trained="on"), tmp_path / "none.db").splitlines()))
+    kinds = {row["what"] for row in rows}
+    assert kinds == {"Bayes limit", "perfect recovery", "trained with decay 0.01", "diagram"}
+    for row in (rows[20], rows[-200]):
+        theory = aim.state_evolution(aim.Softmax(2), float(row["alpha"]), float(row["rho"]), steps=0).value
+        assert float(row["V"]) == pytest.approx(theory, rel=1e-12)
 
 
 def test_simulations_of_the_store_are_means_over_seeds(tmp_path) -> None:
@@ -73,6 +84,10 @@ def test_simulations_of_the_store_are_means_over_seeds(tmp_path) -> None:
     assert found.error == pytest.approx(np.std(errors, ddof=1) / np.sqrt(3), rel=1e-9)
     traces = bayes.draw_curve(state(bayes), [found], [])["data"]
     assert traces[-1]["name"] == "message passing"
+    assert f"message passing (aim.state-evolution),0.1,0.5,{found.mean!r},{found.error!r},20,3" in bayes.data(
+        state(bayes), store
+    )
+    assert bayes._elsewhere([found], "softmax") == " The store has simulations at T = 2, ρ = 0.5."
 
 
 def test_a_store_that_is_not_there_or_no_store_has_no_simulations(tmp_path) -> None:
@@ -130,7 +145,7 @@ def test_a_body_is_drawn_with_its_words() -> None:
         "flat": [1, 0],
         "heads": [[1, 0], [-1, 0]],
     }
-    found = {"frames": [frame | {"gap": 1.2}], "true": [[1, 0], [-1, 0]], "reach": [2, 1]}
+    found = {"of": "d = 6", "frames": [frame | {"gap": 1.2}], "true": [[1, 0], [-1, 0]], "reach": [2, 1]}
     figure, text = recovery_door.draw_body(found, 0)
     assert [trace["name"] for trace in figure["data"]] == [
         "slabs",
@@ -142,3 +157,23 @@ def test_a_body_is_drawn_with_its_words() -> None:
     assert "not to be trusted" in text
     assert recovery.Sculpted.__doc__  # the number 1.5 is that of its docstring
     assert "1.5" in recovery.Sculpted.__doc__
+
+
+@pytest.mark.parametrize(
+    "bad", [[1], "x", [{}], [{"seed": 10**4300}], [{"channel": "softmax", "d": float("nan")}], None]
+)
+def test_what_a_browser_hands_back_is_believed_only_if_it_looks_like_runs(bad) -> None:
+    assert bayes._runs(bad) == []
+    good = {"channel": "softmax", "tokens": 2, "noise": 0.0, "rho": 0.5, "alpha": 0.1, "error": 0.4, "d": 20, "seed": 0}
+    assert bayes._runs([good]) == [good]
+    assert bayes._runs([good | {"seed": 10**4300}]) == []
+
+
+def test_a_locked_store_does_not_hold_up_the_theory(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(simulations, "_FIRST", 0.1)
+    monkeypatch.setattr(simulations, "_load", lambda store, door: time.sleep(3))
+    (tmp_path / "slow.db").write_bytes(b"x")
+    begin = time.monotonic()
+    assert simulations.bayes(tmp_path / "slow.db") == ()
+    assert simulations.bayes(tmp_path / "slow.db") == ()
+    assert time.monotonic() - begin < 2

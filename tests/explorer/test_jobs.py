@@ -38,7 +38,7 @@ def test_message_passing_in_a_job_is_that_of_the_library(queue) -> None:
     found = aim.message_passing(task.X, task.y, channel, 0.5, S=task.S, max_steps=100, tolerance=1e-5, throw=False)
     assert job.stage == "done"
     assert job.result["error"] == pytest.approx(found.errors[-1], rel=1e-9)
-    assert len(job.result["course"]) == len(found.errors)
+    assert job.result["steps"] == found.steps
 
 
 def test_the_queue_has_an_end_a_running_job_is_stopped_and_a_waiting_one_never_starts(queue) -> None:
@@ -72,6 +72,19 @@ def test_a_job_that_takes_too_long_is_stopped_with_a_reason() -> None:
     queue = Queue(seconds=1.0)
     job = finished(queue, queue.submit("amp", **LONG))
     assert (job.stage, job.text) == ("failed", "stopped after 1 s; choose a smaller size")
+
+
+def test_a_job_whose_visitor_has_left_is_stopped() -> None:
+    queue = Queue(patience=0.4)
+    name = queue.submit("amp", **LONG)
+    time.sleep(2)
+    assert queue.look(name).stage == "cancelled"
+
+
+def test_a_job_that_cannot_be_started_takes_nobody_with_it(queue) -> None:
+    bad = queue.submit("amp", **SMALL | {"seed": 10**4300})
+    assert finished(queue, bad).stage == "failed"
+    assert finished(queue, queue.submit("amp", **SMALL)).stage == "done"
 
 
 def test_what_the_library_refuses_is_told(queue) -> None:

@@ -1,9 +1,12 @@
 import json
+import socket
+import time
 
 import pytest
 from flask.testing import FlaskClient
 
 from attlas.explorer import server as room
+from attlas.explorer.claims import Pages
 from attlas.explorer.jobs import Queue
 
 
@@ -46,18 +49,35 @@ def test_this_machine_is_not(client, host) -> None:
 def test_a_request_from_another_page_is_refused(client) -> None:
     answer = client.post("/_dash-update-component", json={}, headers={"Origin": "http://evil.example"})
     assert answer.status_code == 403
+    assert client.get("/data/bayes.csv", headers={"Origin": "http://evil.example"}).status_code == 403
+    embedded = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    assert client.get("/data/bayes.csv", headers=embedded).status_code == 403
+    assert client.get("/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}).status_code == 200
+
+
+def test_everywhere_means_the_addresses_of_this_machine_not_names_of_others(tmp_path) -> None:
+    app = room.application(tmp_path / "none.db", (*room.LOCAL, "0.0.0.0"), 8050, queue=Queue())
+    codes = {
+        host: app.test_client().get("/", headers={"Host": host}).status_code
+        for host in ("192.0.2.7:8050", "[2001:db8::1]:8050", f"{socket.gethostname()}:8050", "evil.example:8050")
+    }
+    assert codes.pop("evil.example:8050") == 403
+    assert set(codes.values()) == {200}
 
 
 @pytest.mark.parametrize(
     "path",
     ["/etc/passwd", "/../../etc/passwd", "/assets/../server.py", "/assets/%2e%2e/server.py", "/claims/../x", "/nobody",
-     "/claims/aim.nothing.html", "/claims/%2e%2e%2findex.html", "/claims/aim.width.db", "/data/none.csv", "/data/..%2fx.csv",
-     "/claims/<script>alert(1)</script>.html", "/claims/.attlas-site"],
+     "/claims/aim.nothing.html", "/claims/%2e%2e%2findex.html", "/claims/aim.width.db",
+     "/data/none.csv", "/data/<img src=x>.csv",
+     "/data/..%2fx.csv",
+     "/claims/<script>alert(1)</script>.html", "/claims/.attlas-site", "/data", "/data/", "/claims/index.csv"],
 )  # fmt: skip
 def test_what_is_not_known_is_not_found(client, path) -> None:
     answer = client.get(path)
     assert answer.status_code == 404
     assert b"<script>alert" not in answer.data or answer.content_type.startswith("text/plain")
+    assert b"<img" not in answer.data or answer.content_type.startswith("text/plain")
     assert b"root:" not in answer.data
 
 
@@ -70,9 +90,9 @@ def test_bad_settings_are_a_sentence(client) -> None:
 
 def test_data_are_served(client) -> None:
     for door, header in (
-        ("bayes", "alpha,V"),
-        ("features", "n,attention,biased,network"),
-        ("recovery", "query,tokens,answer"),
+        ("bayes", "what,alpha,rho,V,standard_error,d,seeds"),
+        ("features", "what,n,error_over_variance,standard_error,seeds,claim"),
+        ("recovery", "query,tokens,answer_1,answer_2,answer_3"),
     ):
         answer = client.get(f"/data/{door}.csv", query_string={"keys": "4"} if door == "features" else {})
         assert answer.status_code == 200
@@ -91,7 +111,7 @@ def test_a_callback_with_nonsense_does_not_fall_over(client) -> None:
         dict(zip(("id", "property"), part.rsplit(".", 1), strict=True))
         for part in move["output"].strip(".").split("...")
     ]
-    for value in ("<b>", None, 1e308, [1], {"a": 1}):
+    for value in ("<b>", None, 1e308, 10**400, [1], {"a": 1}):
         names = [json.loads(e["id"]) if e["id"].startswith("{") else e["id"] for e in move["inputs"]]
         inputs = [
             {"id": name, "property": e["property"], "value": value}
@@ -101,3 +121,20 @@ def test_a_callback_with_nonsense_does_not_fall_over(client) -> None:
         answer = client.post("/_dash-update-component", json=body)
         assert answer.status_code == 200
         assert "must be" in answer.json["response"]["bayes-says"]["children"]
+
+
+def test_claims_recover_from_a_store_that_was_damaged(tmp_path) -> None:
+    store = tmp_path / "attlas.db"
+    store.write_bytes(b"no store at all " * 200)
+    pages = Pages(store, "quick", 0)
+    _wait(lambda: pages.ready or pages.error)
+    assert "attlas.db" in pages.error
+    store.unlink()
+    _wait(lambda: pages.ready and not pages.error)
+
+
+def _wait(condition) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)

@@ -33,7 +33,11 @@ NAMES = {
     "kernel": "random features, infinite heads",
     "heads": "random features, 4d heads",
 }
-BETTER = (("amp", "averaged"), ("averaged", "single"), ("amp", "trained"), ("trained", "single"))
+BETTER = (
+    ("amp", "averaged"), ("averaged", "single"), ("amp", "trained"), ("trained", "single"),
+    ("amp", "varpro"), ("amp", "kernel"), ("amp", "heads"),
+)  # fmt: skip
+CLOSE = 0.1  # an error that could be a tenth below the limit has not been shown to respect it
 
 
 class Point(Settings):
@@ -100,39 +104,58 @@ class _Test(NamedTuple):
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """Three parts, each at 99 % together: no error below the limit, the order below recovery, and who has recovered.
 
-    1. For every learner, alpha and d the mean error over the limit is not below 1.
+    1. For every learner the mean over seeds of its error over the limit, over all settings below perfect recovery, is not
+       below 1, and known well enough to exclude 0.9.
     2. At the largest d of each pair the log ratio of the errors, paired by seed and averaged over the alphas below perfect
        recovery, has the sign that theory gives.
     3. Above perfect recovery, where the limit is zero, every learner has learned the teacher from a fifth above its own
        threshold on (error below 0.05 of the constant's), and none has a fifth below it.
 
-    Searches that had not ended are not used; more than one in five of a learner's decide nothing.
+    Below recovery, searches that had not ended are not used, and more than one in five of a learner's or half of a setting's
+    decide nothing. Above it all are used: a search that does not end has not learned.
     """
-    used = [m for m in measurements if m.result["settled"]]
-    for learner in LEARNERS:
-        mine = [m for m in measurements if m.point.learner == learner]
-        ended = sum(m.result["settled"] for m in mine)
-        if ended < 0.8 * len(mine) or (mine and len({m.seed for m in mine}) < 3):
-            reason = f"{ended} of {len(mine)} runs of {learner} had ended; three seeds and four runs in five are needed"
-            return Verdict(Outcome.INCONCLUSIVE, reason, 0.0, "")
-    cells = _cells(used)
+    if why := _unfit(measurements):
+        return Verdict(Outcome.INCONCLUSIVE, why, 0.0, "")
+    cells = _cells([m for m in measurements if m.result["settled"] or limit(m.point.alpha, m.point.rho) == 0])
     if not all(np.isfinite(e) for errors in cells.values() for e in errors.values()):
         return Verdict(Outcome.REFUTED, "an error is not finite", -np.inf, "standard errors")
     bound, order, count = _bound(cells), _order(cells), _count(cells)
     if not bound or not order or not count:
         return Verdict(Outcome.INCONCLUSIVE, "needs errors below and above recovery, of learners to compare", 0.0, "")
-    # a bound is broken only by an interval that lies beyond it; an order or a count needs one that lies inside
-    sides = [-1 if t.high < 0 else 1 for t in bound]
+    sides = [-1 if t.high < 0 else 1 if t.low > -CLOSE else 0 for t in bound]
     sides += [-1 if t.high < 0 else 1 if t.low > 0 else 0 for t in order + count]
-    margins = [t.high / max(t.error, 1e-12) for t in bound] + [t.low / max(t.error, 1e-12) for t in order + count]
+    margins = [(t.low + CLOSE) / max(t.error, 1e-12) for t in bound]
+    margins += [t.low / max(t.error, 1e-12) for t in order + count]
     numbers = {t.what: t.mean for t in bound + order + count}
     numbers |= {f"{t.what} ±": t.high - t.mean for t in bound + order + count}
+    nearest = min(bound, key=lambda t: t.mean)
     reason = (
-        f"lowest error {1 + min(t.mean for t in bound):.2f} of the limit; "
-        + ", ".join(f"{t.what} by {np.expm1(t.mean):.0%} ± {np.exp(t.mean) * (t.high - t.mean):.0%}" for t in order)
-        + f"; {sum(t.low > 0 for t in count)} of {len(count)} settings as the thresholds say"
+        f"the lowest mean error is {1 + nearest.mean:.2f} ± {nearest.high - nearest.mean:.2f} of the limit; "
+        + ", ".join(f"{t.what} by {np.expm1(t.mean):.0%} ± {np.exp(t.mean) * (t.high - t.mean):.0%}" for t in order[:4])
+        + f"; {sum(t.low > 0 for t in order)} of {len(order)} orders and {sum(t.low > 0 for t in count)} of {len(count)}"
+        " settings above recovery are as theory says"
     )
     return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
+
+
+def _unfit(measurements: Sequence[Measurement[Point]]) -> str:
+    """Return why these measurements can decide nothing, or nothing."""
+    places = [(m.point.learner, m.point.d, m.point.alpha, m.point.rho, m.seed) for m in measurements]
+    if len(set(places)) < len(places):
+        return "runs of the same setting differ in their starts; judge them apart"
+    for learner in LEARNERS:
+        mine = [m for m in measurements if m.point.learner == learner]
+        if mine and len({m.seed for m in mine}) < 3:
+            return f"three seeds of {learner} are needed"
+        below = [m for m in mine if limit(m.point.alpha, m.point.rho) > 0]
+        ended = sum(m.result["settled"] for m in below)
+        if ended < 0.8 * len(below):
+            return f"{ended} of {len(below)} runs of {learner} had ended; four in five are needed"
+        for d, alpha in {(m.point.d, m.point.alpha) for m in below}:
+            own = [m.result["settled"] for m in below if (m.point.d, m.point.alpha) == (d, alpha)]
+            if sum(own) < 0.5 * len(own):
+                return f"{sum(own)} of {len(own)} runs of {learner} at d={d} alpha={alpha:g} had ended; half are needed"
+    return ""
 
 
 _Cells = dict[tuple[str, int, float, float], dict[int, float]]
@@ -149,17 +172,18 @@ def _cells(measurements: Sequence[Measurement[Point]]) -> _Cells:
 
 
 def _bound(cells: _Cells) -> list[_Test]:
-    """Error over the limit, less 1."""
-    below = {key: errors for key, errors in cells.items() if limit(*key[2:]) > 0}
-    level = 1 - (1 - LEVEL) / max(len(below), 1)
-    return [
-        _Test.of(
-            f"{NAMES[key[0]]} over the limit - 1, {_place(key)}",
-            [error / limit(*key[2:]) - 1 for error in errors.values()],
-            level,
-        )
-        for key, errors in below.items()
-    ]
+    """Error over the limit, less 1, of every learner: by seed, over all settings below perfect recovery."""
+    tests = []
+    for name, label in NAMES.items():
+        below = [
+            {seed: error / limit(*key[2:]) - 1 for seed, error in errors.items()}
+            for key, errors in cells.items()
+            if key[0] == name and limit(*key[2:]) > 0
+        ]
+        means = _by_seed(below)
+        if len(means) > 2:
+            tests.append(_Test.of(f"{label} over the limit - 1", means, 1 - (1 - LEVEL) / len(NAMES)))
+    return tests
 
 
 def _order(cells: _Cells) -> list[_Test]:
@@ -168,19 +192,22 @@ def _order(cells: _Cells) -> list[_Test]:
     for first, second in BETTER:
         shared = [key[1:] for key in cells if key[0] == first and (second, *key[1:]) in cells and limit(*key[2:]) > 0]
         shared = [key for key in shared if key[0] == max(d for d, *_ in shared)]
-        ratios: dict[int, list[float]] = {}
-        centres: list[float] = []
-        for key in shared:
-            better, worse = cells[first, *key], cells[second, *key]
-            both = {seed: float(np.log(worse[seed] / better[seed])) for seed in better.keys() & worse.keys()}
-            centres.append(float(np.mean(list(both.values()))) if both else np.nan)
-            for seed, ratio in both.items():  # less its mean: alphas differ, and a seed may lack one
-                ratios.setdefault(seed, []).append(ratio - centres[-1])
-        means = [float(np.nanmean(centres) + np.mean(ratios[seed])) for seed in sorted(ratios)]
+        pairs = [(cells[first, *key], cells[second, *key]) for key in shared]
+        means = _by_seed([{s: float(np.log(b[s] / a[s])) for s in a.keys() & b.keys()} for a, b in pairs])
         if len(means) > 2:
             what = f"{NAMES[first]} beats {NAMES[second]} (d = {shared[0][0]})"
             tests.append(_Test.of(what, means, 1 - (1 - LEVEL) / len(BETTER)))
     return tests
+
+
+def _by_seed(settings: Sequence[dict[int, float]]) -> list[float]:
+    """Return for every seed the mean over settings, as if it had all: settings differ, and a seed may lack one."""
+    apart: dict[int, list[float]] = {}
+    centres = [float(np.mean(list(values.values()))) for values in settings if values]
+    for values, centre in zip(filter(None, settings), centres, strict=True):
+        for seed, value in values.items():
+            apart.setdefault(seed, []).append(value - centre)
+    return [float(np.mean(centres) + np.mean(apart[seed])) for seed in sorted(apart)]
 
 
 def _count(cells: _Cells) -> list[_Test]:
@@ -269,7 +296,7 @@ CLAIM = Claim(
     version=1,
     statement="On one softmax teacher no learner beats the Bayes limit; message passing comes nearest, then averaged descent"
     " and weight decay, then one run; variable projection needs d^2/(T^2 - T) samples, and random features have"
-    " learned little from d^2.",
+    " not learned it from 0.8 d^2.",
     formula=(
         r"\operatorname{E}\lVert A-\hat A\rVert^2\ge\operatorname{E}\lVert A-\operatorname{E}[A\mid\text{data}]\rVert^2,"
         r"\qquad A=\operatorname{softmax}(h)"

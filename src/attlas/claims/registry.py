@@ -4,6 +4,7 @@ import difflib
 import importlib
 import os
 import pkgutil
+import sys
 from functools import cache
 from typing import Any
 
@@ -38,7 +39,7 @@ def _all(extra: str) -> dict[str, Claim[Any]]:
     claims: dict[str, Claim[Any]] = {}
     for name in modules + [part.strip() for part in extra.split(",") if part.strip()]:
         try:
-            module = importlib.import_module(name)
+            module = importlib.import_module(name) if name in modules else _import_here(name)
         except ImportError as error:
             raise InputError(f"{EXTRA} names {name!r}, which cannot be imported ({error})") from error
         claim = getattr(module, "CLAIM", None)
@@ -50,3 +51,10 @@ def _all(extra: str) -> dict[str, Claim[Any]]:
             raise InputError(f"two claims are called {claim.id!r}")
         claims[claim.id] = claim
     return claims
+
+
+def _import_here(name: str) -> Any:
+    """Import a module of a user's own, which may lie in the folder that attlas is run in."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # last: nothing there can stand in for a module that is installed
+    return importlib.import_module(name)

@@ -283,7 +283,7 @@ def explore(
     """Serve the page to play with, on this machine, until Ctrl-C."""
     from attlas.explorer import serve
 
-    serve(store, host, port, _tier(full), seed, lambda address: typer.echo(f"attlas is at {address} (Ctrl-C ends it)"))
+    serve(store, host, port, _tier(full), seed, typer.echo)
 
 
 @store_app.command("check")

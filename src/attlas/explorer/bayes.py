@@ -42,6 +42,8 @@ def channel_of(name: str, tokens: int, noise: float) -> aim.Channel:
     """Return the channel of these settings, if its theory is fast enough to be live."""
     if name == "linear":
         return aim.Linear(int(tokens), noise)
+    if tokens < 2:
+        raise InputError(f"{name} of one token is always 1 and tells nothing; choose two tokens or more")
     if name == "softmax":
         return aim.Softmax(int(tokens))
     if tokens != 2:
@@ -139,6 +141,8 @@ def says(state: dict[str, Any]) -> str:
         text += f"S is recovered perfectly above α = {threshold:.4g}."
     else:
         text += "No finite number of samples of order d² recovers S perfectly."
+    if state["trained"] == "on" and name == "hardmax":
+        text += " The theory of training is not derived for hardmax."
     if _trains(state):
         found, _, _ = spectrum(name, T, noise, rho, state["decay"], alpha)
         text += f" Training with decay {state['decay']:.3g} reaches {found.value:.4f}, with rank {found.rank:.3f} d."
@@ -156,15 +160,15 @@ def draw_curve(
         style = {"color": "#555555", "dash": "dot", "width": 1.5}
         traces.append(line([threshold, threshold], [0, 1], "perfect recovery", line=style, hoverinfo="x+name"))
     if _trains(state):
-        traces.append(
-            line(*trained_curve(name, T, noise, rho, state["decay"]), f"trained, decay {state['decay']:.3g}", 1)
-        )
+        few, error = trained_curve(name, T, noise, rho, state["decay"])
+        traces.append(line(np.r_[0, few], np.r_[1 + rho, error], f"trained, decay {state['decay']:.3g}", 1))
     for i, learner in enumerate(sorted({s.learner for s in simulated})):
         mine = [s for s in simulated if s.learner == learner]
         sizes = [f"d = {s.settings['d']}, {s.seeds} seeds ({s.claim})" for s in mine]
         trace = points(
             [s.x for s in mine], [s.mean for s in mine], [s.error for s in mine], learner, 2 + i % 4, text=sizes
         )
+        trace["marker"]["size"] = [6 + min(s.settings["d"], 240) / 24 for s in mine]  # the larger the size
         traces.append(trace)
     if runs:
         x, y = [r["alpha"] for r in runs], [r["error"] for r in runs]
@@ -183,7 +187,7 @@ def draw_curve(
         "line": {"width": 1, "color": "#888"},
     }
     ends = {"range": [0, span(name, T)]}
-    top = max([1.1, *[1.1 * s.mean for s in simulated], *[1.1 * r["error"] for r in runs]])
+    top = 1.1 * max(value for trace in traces for value in trace["y"] if value is not None)
     return {
         "data": traces,
         "layout": layout("samples over d², α", "error V", xaxis=ends, yaxis={"range": [0, min(top, 3)]}, shapes=[mark]),
@@ -231,17 +235,26 @@ def draw_spectrum(state: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def data(state: dict[str, Any]) -> str:
-    """Return the curve as CSV."""
+def data(state: dict[str, Any], store: Path) -> str:
+    """Return what both plots show as CSV: lines, simulations with their standard errors, and the diagram."""
     name, T, rho, noise = state["channel"], int(state["tokens"]), state["rho"], state["noise"]
-    alphas, V, _ = curve(name, T, noise, rho)
-    names, columns = ["alpha", "V"], [alphas, V]
+    alphas, V, threshold = curve(name, T, noise, rho)
+    rows: list[tuple[Any, ...]] = [("Bayes limit", a, rho, v, "", "", "") for a, v in zip(alphas, V, strict=True)]
+    rows.append(("perfect recovery", threshold, rho, 0.0, "", "", ""))
     if _trains(state):
-        names.append(f"trained_decay_{state['decay']:.4g}")
-        columns.append(
-            aim.trained_curve(channel_of(name, T, noise), alphas, [state["decay"]], rho)["error"].values.ravel()
-        )
-    return table(names, columns)
+        what = f"trained with decay {state['decay']:.4g}"
+        found = zip(*trained_curve(name, T, noise, rho, state["decay"]), strict=True)
+        rows += [(what, a, rho, error, "", "", "") for a, error in found]
+    for s in simulations.bayes(store):
+        if _same(s.settings, state):
+            rows.append((f"{s.learner} ({s.claim})", s.x, rho, s.mean, s.error, s.settings["d"], s.seeds))
+    grid, rhos, values, _ = diagram(name, T, noise)
+    rows += [
+        ("diagram", a, r, v, "", "", "")
+        for r, row in zip(rhos, values, strict=True)
+        for a, v in zip(grid, row, strict=True)
+    ]
+    return table(("what", "alpha", "rho", "V", "standard_error", "d", "seeds"), rows)
 
 
 def connect(app: Dash, store: Path, queue: Queue) -> None:
@@ -256,8 +269,10 @@ def connect(app: Dash, store: Path, queue: Queue) -> None:
     def move(runs: Any, given: dict[str, Any]) -> Any:
         try:
             state = read(CONTROLS, given)
-            simulated = [s for s in simulations.bayes(store) if _same(s.settings, state)]
-            return draw_curve(state, simulated, [run for run in _runs(runs) if _same(run, state)]), says(state)
+            known = simulations.bayes(store)
+            simulated = [s for s in known if _same(s.settings, state)]
+            text = says(state) + ("" if simulated else _elsewhere(known, state["channel"]))
+            return draw_curve(state, simulated, [run for run in _runs(runs) if _same(run, state)]), text
         except AttlasError as error:
             return BLANK, str(error)
 
@@ -302,8 +317,18 @@ def _ended(job: Job, before: Any) -> tuple[str, Any]:
     kept = {key: job.settings[key] for key in ("channel", "tokens", "noise", "rho", "d", "seed")}
     kept |= {"alpha": found["alpha"], "error": found["error"], "converged": found["converged"]}
     note = "" if found["converged"] else ", not converged: the error is not final"
-    text = f"error {found['error']:.4f} after {len(found['course']) - 1} steps at d = {found['d']}{note}"
+    text = f"error {found['error']:.4f} after {found['steps']} steps at d = {found['d']}{note}"
     return text, [*_runs(before), kept][-_KEPT:]
+
+
+def _elsewhere(known: Sequence[simulations.Simulated], channel: str) -> str:
+    """Return where else the store has simulations of this output."""
+    mine = [s.settings for s in known if s.settings["channel"] == channel and s.settings["decay"] is None]
+    places = {
+        f"T = {s['tokens']}, ρ = {s['rho']:g}" + (f", noise {s['noise']:g}" if channel == "linear" else "")
+        for s in mine
+    }
+    return f" The store has simulations at {'; '.join(sorted(places)[:4])}." if places else ""
 
 
 def _trains(state: dict[str, Any]) -> bool:
@@ -325,7 +350,11 @@ def _same(settings: dict[str, Any], state: dict[str, Any]) -> bool:
 
 def _runs(runs: Any) -> list[dict[str, Any]]:
     """Return those of a visitor's runs that look like runs: the browser hands them back."""
-    kinds: dict[str, Any] = dict.fromkeys(("tokens", "noise", "rho", "alpha", "error"), (int, float))
-    kinds |= {"channel": str, "d": int, "seed": int}
+
+    def good(run: Any) -> bool:
+        numbers = [run.get(key) for key in ("tokens", "noise", "rho", "alpha", "error", "d", "seed")]
+        sound = all(type(n) in (int, float) and abs(n) < 1e9 for n in numbers)  # also not NaN
+        return sound and type(run["seed"]) is int and run["seed"] >= 0 and run.get("channel") in CHANNELS
+
     given = runs if isinstance(runs, list) else []
-    return [r for r in given[-_KEPT:] if isinstance(r, dict) and all(isinstance(r.get(k), t) for k, t in kinds.items())]
+    return [run for run in given[-_KEPT:] if isinstance(run, dict) and good(run)]

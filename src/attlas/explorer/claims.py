@@ -10,7 +10,6 @@ from typing import Any
 import flask
 
 from attlas.claims import Tier, find
-from attlas.errors import AttlasError
 from attlas.explorer.simulations import stamp
 from attlas.lab import verdicts
 from attlas.report import write
@@ -42,12 +41,12 @@ class Pages:
     def _draw(self) -> None:
         if not self._drawing.acquire(blocking=False):
             return
+        before = stamp(self._store)
         try:
-            before = stamp(self._store)
             judged = verdicts(None, self._tier, store=self._store, seed=self._seed)
             write(judged, self.folder, self._tier, self._seed, explorer="/")
             self._drawn, self.error = before, ""
-        except AttlasError as error:  # such as a damaged store
+        except Exception as error:  # such as a damaged store: told until the store has changed
             self._drawn, self.error = before, str(error)
         finally:
             self._drawing.release()
@@ -62,12 +61,14 @@ def connect(server: flask.Flask, store: Path, tier: Tier, seed: int) -> None:
     @server.get("/claims/<name>")
     def claim(name: str = "index.html") -> Any:
         stem, _, ending = name.rpartition(".")
-        if ending not in ("html", "csv") or stem not in {"index", "differences", *known}:
+        pages_too = {"index", "differences"} if ending == "html" else set()
+        if ending not in ("html", "csv") or stem not in known | pages_too:
             return (
                 f"there is no claim {name[:60]!r}; all of them are at /claims/\n",
                 404,
                 {"Content-Type": "text/plain"},
             )
+        ready = pages.ready
         if pages.error:
-            return f"{pages.error}\n", 500, {"Content-Type": "text/plain"}
-        return flask.send_from_directory(pages.folder, name) if pages.ready else _WAIT
+            return f"{pages.error}\n", 500, {"Content-Type": "text/plain; charset=utf-8"}
+        return flask.send_from_directory(pages.folder, name) if ready else _WAIT

@@ -24,17 +24,19 @@ class Slider:
     start: float
     powers: bool = False
 
-    def read(self, given: Any) -> float:
-        """Return the number of the slider's position, snapped to its steps; anything else is refused."""
+    def position(self, given: Any) -> float:
+        """Return the position nearest to what is given; anything that is none is refused."""
         try:
-            position = float(given)
-        except (TypeError, ValueError):
+            number = float(given)
+        except (TypeError, ValueError, OverflowError):
             raise self._refused(given) from None
-        if not self.low - 1e-9 <= position <= self.high + 1e-9:
+        if not self.low - 1e-9 <= number <= self.high + 1e-9:
             raise self._refused(given)
-        steps = round((position - self.low) / self.step)
-        snapped = round(self.low + steps * self.step, 10)
-        return 10**snapped if self.powers else snapped
+        return round(self.low + round((number - self.low) / self.step) * self.step, 10)
+
+    def read(self, given: Any) -> float:
+        """Return the number that a position stands for."""
+        return 10 ** self.position(given) if self.powers else self.position(given)
 
     def _refused(self, given: Any) -> InputError:
         return InputError(f"{self.name} must be from {self.low:g} to {self.high:g}; got {str(given)[:40]!r}")
@@ -60,11 +62,13 @@ class Choice:
     options: Mapping[str, str] = field(hash=False)
     start: str
 
-    def read(self, given: Any) -> str:
+    def position(self, given: Any) -> str:
         """Return the name, if it is one of the options."""
         if not isinstance(given, str) or given not in self.options:
             raise InputError(f"{self.name} must be {', '.join(self.options)}; got {str(given)[:40]!r}")
         return given
+
+    read = position
 
     def show(self, door: str, given: Mapping[str, Any]) -> Any:
         """Return the labelled radio buttons, set to what is given for them."""

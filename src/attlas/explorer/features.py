@@ -42,12 +42,17 @@ CONTROLS = (
 ADDRESS = CONTROLS
 _LARGEST = {"4": 128, "8": 96, "16": 48}  # samples that are live, by keys
 _TEST = 150
-_COLOURS = {"attention": 0, "biased": 1, "network": 2, "finite": 3}
+_COLOURS = {"attention": 0, "biased": 1, "network": 2, "finite": 3, "neurons": 4}
 _NAMES = {
     "attention": "attention, infinitely many heads",
     "biased": "biased attention, infinitely many heads",
-    "network": "network (MLP)",
-    "finite": "attention, finitely many heads",
+    "network": "network, infinitely many neurons",
+}
+_STORED = {
+    "attention": "attention, infinitely many heads, store",
+    "biased": "biased attention, infinitely many heads, store",
+    "finite": "attention, finitely many heads, store",
+    "neurons": "network, as many neurons, store",
 }
 
 
@@ -91,8 +96,9 @@ def show(given: dict[str, Any]) -> Any:
             [html.A("Data of the curves (CSV)", id="data-link", href="/data/features.csv", download="features.csv")]
         ),
         html.P(
-            "Lines are kernel ridge regression with the infinite-head kernel on one draw, its penalty chosen by "
-            "leave-one-out; points are means over seeds from the store, at the same target, d and number of keys.",
+            "Lines are kernel ridge regression with the kernel of infinitely many heads or neurons, on one draw, its "
+            "penalty chosen by leave-one-out; points are means over seeds from the store, at the same "
+            "target, d and keys.",
             className="faint",
         ),
     ]
@@ -109,7 +115,7 @@ def draw(state: dict[str, Any], simulated: Sequence[simulations.Simulated]) -> d
     traces = [line(*curve, _NAMES[name], _COLOURS[name]) for name, curve in shown(state).items()]
     for name in sorted({s.learner for s in simulated}):
         mine = [s for s in simulated if s.learner == name]
-        label = f"{_NAMES[name]}, store"
+        label = _STORED[name]
         traces.append(
             points([s.x for s in mine], [s.mean for s in mine], [s.error for s in mine], label, _COLOURS[name])
         )
@@ -120,11 +126,15 @@ def draw(state: dict[str, Any], simulated: Sequence[simulations.Simulated]) -> d
     }
 
 
-def data(state: dict[str, Any]) -> str:
-    """Return the curves as CSV."""
-    found = shown(state)
-    sizes = next(iter(found.values()))[0]
-    return table(["n", *found], [sizes, *[error for _, error in found.values()]])
+def data(state: dict[str, Any], store: Path) -> str:
+    """Return what the plot shows as CSV: lines, and simulations with their standard errors."""
+    rows: list[tuple[Any, ...]] = []
+    for name, curve in shown(state).items():
+        rows += [(_NAMES[name], int(n), error, "", "", "") for n, error in zip(*curve, strict=True)]
+    for s in simulations.features(store):
+        if _same(s, state):
+            rows.append((_STORED[s.learner], int(s.x), s.mean, s.error, s.seeds, s.claim))
+    return table(("what", "n", "error_over_variance", "standard_error", "seeds", "claim"), rows)
 
 
 def connect(app: Dash, store: Path, _queue: Queue) -> None:
@@ -139,15 +149,24 @@ def connect(app: Dash, store: Path, _queue: Queue) -> None:
     def move(_path: Any, given: dict[str, Any]) -> Any:
         try:
             state = read(CONTROLS, given)
-            simulated = [s for s in simulations.features(store) if _same(s, state)]
-            return draw(state, simulated), says(state)
+            known = simulations.features(store)
+            simulated = [s for s in known if _same(s, state)]
+            return draw(state, simulated), says(state) + ("" if simulated else _elsewhere(known, state["target"]))
         except AttlasError as error:
             return BLANK, str(error)
 
 
+def _elsewhere(known: Sequence[simulations.Simulated], target: str) -> str:
+    """Return where else the store has curves of this target."""
+    places = {(s.settings["keys"], s.settings["d"]) for s in known if s.settings["target"] == target}
+    text = "; ".join(f"{keys} keys, d = {d}" for keys, d in sorted(places)[:4])
+    return f" The store has curves of this target at {text}." if text else ""
+
+
 def _same(simulated: simulations.Simulated, state: dict[str, Any]) -> bool:
     settings = simulated.settings
-    if state["model"] not in ("all", simulated.learner) and simulated.learner != "finite":
+    model = {"finite": "attention", "neurons": "network"}.get(simulated.learner, simulated.learner)
+    if state["model"] not in ("all", model):
         return False
     if simulated.learner == "biased" and not np.isclose(settings["bias"], state["bias"]):
         return False

@@ -7,8 +7,9 @@ import secrets
 import subprocess
 import sys
 import threading
+import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from attlas.errors import AttlasError
@@ -32,6 +33,7 @@ class Job:
     text: str = ""
     result: Any = None
     process: "subprocess.Popen[str] | None" = None
+    seen: float = field(default_factory=time.monotonic)  # when somebody last asked about it
 
 
 class Queue:
@@ -45,13 +47,16 @@ class Queue:
         So many ended jobs are remembered for their visitors to fetch.
     seconds : float
         A job that takes longer is stopped.
+    patience : float
+        So is one that nobody has asked about for so many seconds: its visitor has left.
     """
 
-    def __init__(self, waiting: int = 8, kept: int = 64, seconds: float = 120.0) -> None:
-        self._waiting, self._kept, self._seconds = waiting, kept, seconds
+    def __init__(self, waiting: int = 8, kept: int = 64, seconds: float = 120.0, patience: float = 15.0) -> None:
+        self._waiting, self._kept, self._seconds, self._patience = waiting, kept, seconds, patience
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._changed = threading.Condition()
-        threading.Thread(target=self._run_all, daemon=True, name="explorer-jobs").start()
+        for work in (self._run_all, self._forget):
+            threading.Thread(target=work, daemon=True, name=f"explorer{work.__name__}").start()
         atexit.register(self.close)
 
     def submit(self, work: str, **settings: Any) -> str:
@@ -71,7 +76,10 @@ class Queue:
     def look(self, name: Any) -> Job | None:
         """Return the job of this name, or None if there is none (any more)."""
         with self._changed:
-            return self._jobs.get(name) if isinstance(name, str) else None
+            job = self._jobs.get(name) if isinstance(name, str) else None
+            if job is not None:
+                job.seen = time.monotonic()
+            return job
 
     def ahead(self, name: str) -> int:
         """Return how many jobs that have not ended were submitted before this one."""
@@ -81,8 +89,8 @@ class Queue:
 
     def cancel(self, name: Any) -> None:
         """Stop a job, or take it out of the queue."""
-        job = self.look(name)
         with self._changed:
+            job = self._jobs.get(name) if isinstance(name, str) else None
             if job is not None and job.stage not in ENDED:
                 job.stage, job.text = "cancelled", "cancelled"
                 if job.process is not None:
@@ -100,8 +108,20 @@ class Queue:
                     self._changed.wait()
                 job = waiting[0]
                 job.stage = "running"
-                job.process = _start(job)
-            self._follow(job, job.process)
+            try:
+                with self._changed:
+                    job.process = process = _start(job)
+                self._follow(job, process)
+            except Exception as error:  # whatever became of one job, the next one is run
+                job.stage, job.text = "failed", f"could not be computed: {error}"
+
+    def _forget(self) -> None:
+        while True:
+            time.sleep(min(1.0, self._patience / 4))
+            with self._changed:
+                left = [name for name, job in self._jobs.items() if time.monotonic() - job.seen > self._patience]
+            for name in left:
+                self.cancel(name)
 
     def _follow(self, job: Job, process: "subprocess.Popen[str]") -> None:
         """Read what the process tells, a line of JSON each, until it ends."""

@@ -13,7 +13,7 @@ from attlas import __version__
 from attlas.claims import Tier
 from attlas.errors import InputError
 from attlas.explorer import bayes, claims, features, recovery
-from attlas.explorer.controls import Choice, read
+from attlas.explorer.controls import read
 from attlas.explorer.jobs import Queue
 
 DOORS: dict[str, ModuleType] = {"bayes": bayes, "features": features, "recovery": recovery}
@@ -39,16 +39,16 @@ def build(store: Path, queue: Queue, tier: Tier, seed: int) -> Dash:
         State("address", "search"),
     )
     def enter(path: str | None, search: str | None) -> Any:
-        name = (path or "/").strip("/") or "bayes"
+        name = str(path or "/").strip("/") or "bayes"
         door = DOORS.get(name, bayes)
-        given, refused = _given(door, search or "")
+        given, refused = _given(door, str(search or ""))
         notes = [html.P(text, role="alert", className="refused") for text in refused]
         return [*notes, *door.show(given)], _links(name)
 
     for door in DOORS.values():
         door.connect(app, store, queue)
     _clientside(app)
-    _files(app.server)
+    _files(app.server, store)
     claims.connect(app.server, store, tier, seed)
     return app
 
@@ -68,14 +68,13 @@ def _frame() -> Any:
 
 
 def _links(current: str) -> list[Any]:
-    here = {"aria-current": "page"}
     links = [
-        dcc.Link(door.TITLE, href=f"/{name}", className="current" if name == current else "")
-        if name != current
-        else html.A(door.TITLE, href=f"/{name}", **here)
+        html.A(door.TITLE, href=f"/{name}", **{"aria-current": "page"})
+        if name == current
+        else dcc.Link(door.TITLE, href=f"/{name}")
         for name, door in DOORS.items()
     ]
-    return [*links, html.A("Claims", href="/claims/")]
+    return [*links, html.A(claims.TITLE, href="/claims/")]
 
 
 def _given(door: ModuleType, search: str) -> tuple[dict[str, Any], list[str]]:
@@ -83,11 +82,14 @@ def _given(door: ModuleType, search: str) -> tuple[dict[str, Any], list[str]]:
     given: dict[str, Any] = {}
     refused = []
     known = {control.name: control for control in door.ADDRESS}
-    for name, value in parse_qsl(search.removeprefix("?"), max_num_fields=30):
+    try:
+        pairs = parse_qsl(search.removeprefix("?"), max_num_fields=30)
+    except ValueError:
+        return given, ["This address has more settings than any door."]
+    for name, value in pairs:
         try:
             if name in known:
-                known[name].read(value)
-                given[name] = value if isinstance(known[name], Choice) else float(value)
+                given[name] = known[name].position(value)
             else:
                 refused.append(f"This door has no setting {name[:40]!r}.")
         except InputError as error:
@@ -95,13 +97,14 @@ def _given(door: ModuleType, search: str) -> tuple[dict[str, Any], list[str]]:
     return given, refused
 
 
-def _files(server: flask.Flask) -> None:
+def _files(server: flask.Flask, store: Path) -> None:
     @server.get("/data/<name>.csv")
     def download(name: str) -> Any:
         if name not in DOORS:
-            return f"there are no data of {name[:40]!r}; there are of {', '.join(DOORS)}\n", 404
+            text = f"there are no data of {name[:40]!r}; there are of {', '.join(DOORS)}\n"
+            return text, 404, {"Content-Type": "text/plain; charset=utf-8"}
         door = DOORS[name]
-        text = door.data(read(door.ADDRESS, flask.request.args))
+        text = door.data(read(door.ADDRESS, flask.request.args), store)
         return flask.Response(text, mimetype="text/csv")
 
 

@@ -1,6 +1,8 @@
 """One look for every plot of the page: theory as lines, simulation as points with error bars, colour-blind safe."""
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,20 +62,20 @@ def plain(values: ArrayLike, digits: int = 6) -> list[Any]:
     return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in flat]
 
 
-def graph(name: str, caption: str, classes: str = "") -> Any:
+def graph(name: str, caption: str) -> Any:
     """Return the place of a plot, with a button that saves it."""
     options: Any = {"displaylogo": False, "displayModeBar": False, "responsive": True}
     button = html.Button("Save figure", id={"save": name}, type="button", className="quiet")
     body = dcc.Graph(id=name, config=options, className="plot", figure=BLANK)
     return html.Figure(
-        [html.Figcaption([html.Span(caption), button]), html.Div(body, role="img", **{"aria-label": caption})],
-        className=classes,
+        [html.Figcaption([html.Span(caption), button]), html.Div(body, role="img", **{"aria-label": caption})]
     )
 
 
-def table(names: Sequence[str], columns: Sequence[ArrayLike]) -> str:
-    """Return columns as CSV, each number with all its digits."""
-    rows = [",".join(names)]
-    for cells in zip(*columns, strict=True):
-        rows.append(",".join(cell if isinstance(cell, str) else repr(float(cell)) for cell in cells))
-    return "\n".join(rows) + "\n"
+def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as CSV, each number with all its digits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([float(cell) if isinstance(cell, np.floating) else cell for cell in row] for row in rows)
+    return text.getvalue()

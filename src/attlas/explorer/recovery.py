@@ -158,7 +158,7 @@ def draw_body(found: Any, number: int) -> tuple[dict[str, Any], str]:
     traces.append(_marks(found["true"], "true heads", COLOURS[1], "x"))
     if frame["heads"] is not None:
         traces.append(_marks(frame["heads"], "found heads", COLOURS[0], "circle-open"))
-    text = f"{frame['title']}: {frame['slabs']} slabs of rank {frame['rank']}."
+    text = f"{found['of']}. {frame['title']}: {frame['slabs']} slabs of rank {frame['rank']}."
     if "gap" in frame:
         text += f" The flattest direction stands out by a factor {frame['gap']:.3g}"
         text += "." if frame["gap"] >= _TRUSTED else f": below {_TRUSTED} it is not to be trusted."
@@ -179,13 +179,14 @@ def draw_known(dim: int, box: int, count: int) -> tuple[dict[str, Any], dict[str
     return _matrices(W, Theta, scale), _matrices(values[0], truth[0], scale)
 
 
-def data(state: dict[str, Any]) -> str:
-    """Return the transcript as CSV."""
+def data(state: dict[str, Any], _store: Path) -> str:
+    """Return the queries asked so far, and their answers, as CSV."""
     told, _, _, _ = asked(int(state["dim"]), int(state["box"]))
-    rows = [(i + 1, X, answer) for i, (X, answer) in enumerate(told)]
-    text = [" | ".join(" ".join(repr(float(x)) for x in token) for token in X) for _, X, _ in rows]
-    answers = [" ".join(repr(float(x)) for x in np.atleast_1d(answer)) for _, _, answer in rows]
-    return table(["query", "tokens", "answer"], [[float(i) for i, _, _ in rows], text, answers])
+    rows = [
+        (i + 1, " | ".join(" ".join(repr(float(x)) for x in token) for token in X), *map(float, np.atleast_1d(answer)))
+        for i, (X, answer) in enumerate(told[: int(state["asked"])])
+    ]
+    return table(("query", "tokens", *(f"answer_{k + 1}" for k in range(len(told[0][1])))), rows)
 
 
 def connect(app: Dash, _store: Path, queue: Queue) -> None:
@@ -216,8 +217,11 @@ def connect(app: Dash, _store: Path, queue: Queue) -> None:
     def turn(number: Any, found: Any) -> Any:
         if not _is_sculpture(found):
             return no_update, no_update, no_update
-        place = min(max(int(float(number or 1)), 1), len(found["frames"]))
-        figure, text = draw_body(found, place - 1)
+        try:
+            place = min(max(int(float(number or 1)), 1), len(found["frames"]))
+            figure, text = draw_body(found, place - 1)
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError):  # not what a job of ours has sent
+            return no_update, "this is no sculpture", no_update
         return figure, text, f"{place} of {len(found['frames'])}"
 
     @app.callback(
@@ -243,7 +247,9 @@ def _task(given: dict[str, Any], _before: Any) -> dict[str, Any]:
 
 
 def _ended(job: Job, _before: Any) -> tuple[str, Any]:
-    return "done: move through the phases", job.result
+    settings = job.settings
+    title = f"d = {settings['d']}, size {settings['scale']:g}, layer {settings['seed']}"
+    return f"{title}: done, move through the phases", job.result | {"of": title}
 
 
 def _is_sculpture(found: Any) -> bool:

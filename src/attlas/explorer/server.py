@@ -1,7 +1,11 @@
 """The server of the page: this machine only, known paths only, requests from its own page only."""
 
+import ipaddress
 import logging
+import os
+import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -39,20 +43,28 @@ def serve(
     tier, seed
         Of the claims that are judged.
     tell : callable
-        Is handed the address once it answers.
+        Is handed a line with the address once it answers.
     """
     from threadpoolctl import threadpool_limits
     from waitress.server import create_server
 
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a visitor who waits a moment is no news
+    if not host:
+        raise InputError("host must be an address such as 127.0.0.1; got nothing")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        listening = socket.create_server((host, port), family=family)
     except OSError as error:
-        raise InputError(f"cannot listen on {host}, port {port}: {error.strerror or error}; try --port 0") from error
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise InputError(f"cannot listen on {host}, port {port}: {why}; try --port 0") from error
     port = listening.getsockname()[1]
-    app = application(Path(store), (*LOCAL, host), port, tier, seed)
+    shown = f"[{host}]" if family == socket.AF_INET6 else host
+    app = application(Path(store), (*LOCAL, shown), port, tier, seed)
     server = create_server(app, sockets=[listening], threads=8, clear_untrusted_proxy_headers=True)
-    tell(f"http://{host}:{port}/")
+    if not Path(store).exists():
+        tell(f"there is no store {store}: the page shows theory alone; `attlas run` fills one")
+    tell(f"attlas is at http://{shown}:{port}/ (Ctrl-C ends it)")
+    signal.signal(signal.SIGTERM, _end)
     try:
         with threadpool_limits(1):  # visitors share the cores; within one answer nothing is large
             server.run()
@@ -68,6 +80,7 @@ def application(
     server: flask.Flask = app.server
     server.config["MAX_CONTENT_LENGTH"] = _LARGEST
     allowed = {f"{host}:{port}" for host in hosts} | ({*hosts} if port == 80 else set())
+    everywhere = any(host in ("0.0.0.0", "[::]") for host in hosts)  # noqa: S104 - asked for by a person
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -85,14 +98,11 @@ def application(
     @server.before_request
     def guard() -> Any:
         request = flask.request
-        if request.host not in allowed:
+        if request.host not in allowed and not (everywhere and _names_this_machine(request.host)):
             return "This page answers to its own address only.\n", 403
-        origin = request.headers.get("Origin")
-        if (
-            request.method not in ("GET", "HEAD")
-            and origin is not None
-            and origin.removeprefix("http://") not in allowed
-        ):
+        origin = request.headers.get("Origin", f"http://{request.host}")
+        foreign = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+        if origin != f"http://{request.host}" or (foreign and request.headers.get("Sec-Fetch-Mode") != "navigate"):
             return "Requests from other pages are refused.\n", 403
         if not _known(request.path):
             return flask.render_template_string(_MISSING, doors=DOORS), 404
@@ -116,9 +126,25 @@ def application(
 def _known(path: str) -> bool:
     """Return whether there is anything at this path; Dash itself would show its page at all of them."""
     first, *rest = path.strip("/").split("/")
-    if first in ("data", "claims"):
+    if first == "data":
+        return len(rest) == 1
+    if first == "claims":
         return len(rest) <= 1  # routes of their own, which refuse names that they do not know
     return path.startswith(("/_dash-", "/assets/", "/_favicon")) or path.strip("/") in ("", *DOORS)
+
+
+def _names_this_machine(host: str) -> bool:
+    """Return whether a Host is an address or this machine's name: no other site can be given those."""
+    name = host.rsplit(":", 1)[0].strip("[]")
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return name in (socket.gethostname(), socket.getfqdn())
+    return True
+
+
+def _end(*_: Any) -> None:
+    sys.exit(143)
 
 
 def _warm() -> None:

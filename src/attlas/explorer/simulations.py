@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from attlas.errors import AttlasError
 from attlas.lab.verdicts import measurements
 from attlas.store import read
 
-# claim, its errors that are ||S - S_hat||^2/d, and who made them
+# claim, its errors of S, and who made them: ||S - S_hat||^2/d; those of descent and training over the drawn teacher's size
 _BAYES = {
     "aim.state-evolution": {"error": "message passing"},
     "aim.sequence-length": {"error": "message passing"},
@@ -26,11 +27,25 @@ _BAYES = {
 _FEATURES = {
     "features.bias-correlation": {"plain_curve": "attention", "biased_curve": "biased"},
     "features.bias-misaligned": {"plain": "attention", "biased": "biased"},
-    "features.key-averages": {"attention": "finite", "network": "network"},
+    "features.key-averages": {"attention": "finite", "network": "neurons"},
 }
 _PATIENCE = 10.0  # seconds
-_CACHE: dict[tuple[Path, str], tuple[float, Any, "tuple[Simulated, ...]"]] = {}  # one entry a door
+_FIRST = 5.0
 _LOCK = threading.Lock()
+
+
+@dataclass
+class _Known:
+    """What is known of a store for one door, since when, and whether it is being read."""
+
+    found: "tuple[Simulated, ...]" = ()
+    seen: Any = None
+    when: float = -np.inf
+    reading: bool = False
+    read_once: threading.Event = field(default_factory=threading.Event)
+
+
+_CACHE: dict[tuple[Path, str], _Known] = {}  # one entry a door
 
 
 class Simulated(NamedTuple):
@@ -56,15 +71,27 @@ def features(store: Path) -> tuple[Simulated, ...]:
 
 
 def _read(store: Path, door: str) -> tuple[Simulated, ...]:
-    """Read the store again if it has changed, at most every few seconds: a sweep may be writing to it."""
+    """Return what was last read; a store that has changed is read again in the background, at most every few seconds.
+
+    The first reading is waited for, a little: a store may be locked or large, and the theory beside it is not.
+    """
     with _LOCK:
-        when, seen, found = _CACHE.get((store, door), (-np.inf, None, ()))
-        now = stamp(store)
-        if now == seen or time.monotonic() - when < _PATIENCE:
-            return found
-        found = _load(store, door) if now else ()
-        _CACHE[store, door] = time.monotonic(), now, found
-        return found
+        known = _CACHE.setdefault((store, door), _Known())
+        stale = known.seen != stamp(store) and not known.reading and time.monotonic() - known.when > _PATIENCE
+        known.reading = known.reading or stale
+    if stale:
+        threading.Thread(target=_refresh, args=(known, store, door), daemon=True, name="explorer-store").start()
+        known.read_once.wait(_FIRST)
+    return known.found
+
+
+def _refresh(known: "_Known", store: Path, door: str) -> None:
+    now = stamp(store)
+    try:
+        known.found = _load(store, door) if now else ()
+    finally:
+        known.seen, known.when, known.reading = now, time.monotonic(), False
+        known.read_once.set()
 
 
 def stamp(store: Path) -> tuple[int, ...]:

@@ -4,6 +4,8 @@ It prints lines of JSON: {"share", "text"} on the way, {"result"} or {"error"} a
 """
 
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -12,17 +14,18 @@ import numpy as np
 
 from attlas.errors import AttlasError
 
+LONGEST = 150  # seconds
 Tell = Callable[[float, str], None]
 
 
 def amp(tell: Tell, channel: str, tokens: int, noise: float, rho: float, alpha: float, d: int, seed: int) -> Any:
-    """Run message passing on a fresh task; return its true error at every step beside the theory's."""
+    """Run message passing on a fresh task; return its true error."""
     from attlas import aim
     from attlas.explorer.bayes import channel_of
 
-    chosen = channel_of(channel, tokens, noise)
     steps = 100
     tell(0.0, f"drawing {round(alpha * d * d)} sequences")
+    chosen = channel_of(channel, tokens, noise)
     task = aim.sample(chosen, d, alpha, rho, seed)
 
     def watch(step: int, V: float) -> None:
@@ -33,8 +36,7 @@ def amp(tell: Tell, channel: str, tokens: int, noise: float, rho: float, alpha: 
     )
     return {
         "error": float(found.errors[-1]),
-        "course": found.errors.tolist(),
-        "believed": found.trace.tolist(),
+        "steps": found.steps,
         "converged": found.converged,
         "alpha": len(task.X) / d**2,
         "d": d,
@@ -59,10 +61,13 @@ def main() -> None:
         sys.stdout.flush()
 
     name, settings = sys.argv[1], json.loads(sys.argv[2])
+    signal.alarm(LONGEST)  # also where the server that would stop it is gone
     try:
         say(result=WORKS[name](lambda share, text: say(share=share, text=text), **settings))
     except AttlasError as error:
         say(error=str(error))
+    except BrokenPipeError:  # nobody listens any more
+        os._exit(1)
 
 
 def _plain(value: Any) -> Any:

@@ -95,7 +95,7 @@ def _claim_page(entry: Judged) -> dict[str, Any]:
     records = entry.records
     points = list(dict.fromkeys(json.dumps(record.point, sort_keys=True) for record in records))
     caption = (entry.claim.draw.__doc__ or "").strip().split("\n")[0].removeprefix("Draw ")
-    caption = caption[:1].upper() + caption[1:]
+    caption = caption[:1].upper() + caption[1:] if caption[1:2].isalpha() else caption
     return {
         "bibtex": bibtex(entry.claim.source),
         "points": [json.loads(point) for point in points],

@@ -45,7 +45,9 @@ def export(records: Iterable[Record], target: Path | str) -> int:
     except OSError as error:
         raise InputError(f"{target}: cannot be written ({error.strerror or error})") from error
     except ImportError as error:
-        raise AttlasError(f"{FORMATS[target.suffix]} needs: pip install 'attlas[export]' ({error})") from error
+        raise AttlasError(
+            f"{FORMATS[target.suffix]} needs more: pip install '.[export]' in the source of attlas ({error})"
+        ) from error
     finally:
         unfinished.unlink(missing_ok=True)
     return len(records)
