@@ -107,7 +107,7 @@ def begins(door: str) -> dict[str, object]:
     """Where every control of a door is at first."""
     from attlas.explorer.page import DOORS
 
-    return {control.name: control.start for control in DOORS[door].CONTROLS}
+    return {control.name: control.start for control in DOORS[door].ADDRESS}
 
 
 def callback(address: str, output: str) -> dict[str, object]:
@@ -124,7 +124,7 @@ def ask(address: str, entry: dict[str, object], given: dict[str, object]) -> Non
     for part in entry["inputs"]:  # type: ignore[attr-defined]
         control = part["id"].startswith("{")
         name = json.loads(part["id"]) if control else part["id"]
-        value = given[name["control"].split(".")[1]] if control else None
+        value = given[name["control"].split(":")[1]] if control else None
         inputs.append({"id": name, "property": part["property"], "value": value})
     body = {"output": entry["output"], "outputs": entry["outputs"], "inputs": inputs, "changedPropIds": []}
     data = json.dumps(body).encode()

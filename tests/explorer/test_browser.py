@@ -137,7 +137,15 @@ def test_a_black_box_is_asked_and_a_body_sculpted(visit) -> None:
     says(page, "sculpt-status", "done")
     says(page, "sculpt-says", "Carving, round 1")
     page.get_by_label("Phase").fill("8")
-    assert "Parameters right to" in says(page, "sculpt-says", "After polishing")
+    text = says(page, "sculpt-says", "After polishing")
+    assert "Parameters right to" in text
+    assert "phase=8" in page.url
+    again = visit(page.url.split("/", 3)[3].join(["/", ""]))  # a link sculpts by itself
+    assert says(again, "sculpt-says", "After polishing") == text
+    again.get_by_label("Size of Theta").fill("4")
+    again.wait_for_function("() => document.getElementById('bodies').classList.contains('hidden')")
+    assert "phase=0" in again.url
+    assert again.title() == "Recovery · attlas"
 
 
 def test_a_phone_has_room_for_every_door(visit) -> None:

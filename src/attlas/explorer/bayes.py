@@ -149,6 +149,13 @@ def says(state: dict[str, Any]) -> str:
     return text
 
 
+def named(state: dict[str, Any]) -> str:
+    """Return the channel in words, for a figure that leaves the page."""
+    return f"{state['channel']}, T = {state['tokens']:g}" + (
+        f", noise {state['noise']:g}" if state["channel"] == "linear" else ""
+    )
+
+
 def draw_curve(
     state: dict[str, Any], simulated: Sequence[simulations.Simulated], runs: Sequence[Any]
 ) -> dict[str, Any]:
@@ -190,7 +197,13 @@ def draw_curve(
     top = 1.1 * max(value for trace in traces for value in trace["y"] if value is not None)
     return {
         "data": traces,
-        "layout": layout("samples over d², α", "error V", xaxis=ends, yaxis={"range": [0, min(top, 3)]}, shapes=[mark]),
+        "layout": layout(
+            f"samples over d², α ({named(state)}, ρ = {rho:g})",
+            "error V",
+            xaxis=ends,
+            yaxis={"range": [0, min(top, 3)]},
+            shapes=[mark],
+        ),
     }
 
 
@@ -220,7 +233,7 @@ def draw_diagram(state: dict[str, Any]) -> dict[str, Any]:
         points(*here, "chosen", 5) | {"marker": {"color": "#ffffff", "size": 11, "line": {"color": "#000", "width": 2}}}
     )
     ends = {"range": [float(alphas[0]), float(alphas[-1])]}
-    return {"data": traces, "layout": layout("samples over d², α", "width over d, ρ", xaxis=ends)}
+    return {"data": traces, "layout": layout(f"samples over d², α ({named(state)})", "width over d, ρ", xaxis=ends)}
 
 
 def draw_spectrum(state: dict[str, Any]) -> dict[str, Any]:

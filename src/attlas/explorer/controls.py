@@ -88,7 +88,7 @@ def read(controls: Sequence[Control], given: Mapping[str, Any]) -> State:
 
 def identity(door: str, name: str) -> dict[str, str]:
     """Return the id of a control in the page."""
-    return {"control": f"{door}.{name}"}
+    return {"control": f"{door}:{name}"}  # no dot: Dash ends ids of outputs at dots
 
 
 def inputs(door: str, controls: Sequence[Control]) -> dict[str, Input]:

@@ -122,7 +122,12 @@ def draw(state: dict[str, Any], simulated: Sequence[simulations.Simulated]) -> d
     axis = {"type": "log", "dtick": "D2" if not simulated else 1}
     return {
         "data": traces,
-        "layout": layout("samples n", "test error / variance", xaxis=axis, yaxis={"rangemode": "tozero"}),
+        "layout": layout(
+            f"samples n ({TARGETS[state['target']]}, d = {state['d']:g}, {state['keys']} keys)",
+            "test error / variance",
+            xaxis=axis,
+            yaxis={"rangemode": "tozero"},
+        ),
     }
 
 

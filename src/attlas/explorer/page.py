@@ -57,7 +57,7 @@ def _frame() -> Any:
     return html.Div(
         [
             dcc.Location(id="address", refresh="callback-nav"),
-            html.A("Skip to the plots", href="#door", className="skip"),
+            html.A("Skip to the page", href="#door", className="skip"),
             html.Header(
                 [html.A("attlas", href="/", className="name"), html.Nav(id="doors", **{"aria-label": "Doors"})]
             ),

@@ -4,16 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, ctx, html
 
 from attlas import layers, recovery
 from attlas.claims.figure import COLOURS
 from attlas.errors import AttlasError
 from attlas.explorer import runner
-from attlas.explorer.controls import Slider, inputs, panel, read
+from attlas.explorer.controls import Slider, identity, inputs, panel, read
 from attlas.explorer.jobs import Job, Queue
 from attlas.explorer.kept import kept
 from attlas.explorer.plotting import BLANK, graph, layout, plain, points, table
+from attlas.recovery.sculpt import ROUNDS
 
 TITLE = "Recovery"
 SCULPTED = (
@@ -26,18 +27,15 @@ ASKED = (
     Slider("box", "Black box", 0, 19, 1, 0),
     Slider("asked", "Queries asked", 0, 42, 1, 5),
 )
-CONTROLS = (*SCULPTED, *ASKED)
-ADDRESS = CONTROLS
+PHASE = Slider("phase", "Phase", 0, ROUNDS + 3, 1, 0)  # 0: not sculpted
+ADDRESS = (*SCULPTED, PHASE, *ASKED)
 _EXAMPLES = 4000
 _TRUSTED = 1.5  # gaps below it mean that the span is noise (`recovery.Sculpted.gap`)
 
 
 def show(given: dict[str, Any]) -> Any:
     """Return the page of the door, its controls set to `given`."""
-    frame = [
-        html.Label(["Phase", html.Span(id="frame-shown", className="shown")], htmlFor="frame"),
-        dcc.Input(id="frame", type="range", min=1, max=1, step=1, value=1),
-    ]
+    hidden = "" if given.get("phase") else " hidden"
     return [
         html.H1(TITLE),
         html.P("Can the parameters of an attention layer be found, from examples or from queries?", className="lead"),
@@ -49,13 +47,13 @@ def show(given: dict[str, Any]) -> Any:
                     "space of Theta; all slabs together leave a body, long in the direction from head to head."
                 ),
                 panel("recovery", SCULPTED, given),
-                runner.show("sculpt", "Sculpt", []),
-                html.Div(html.Div(frame, className="control"), id="frames", className="row hidden"),
+                runner.show("sculpt", "Sculpt", [], begin=bool(given.get("phase"))),
+                html.Div(PHASE.show("recovery", given), id="frames", className="row" + hidden),
                 html.P(id="sculpt-says", role="status", className="says"),
                 html.Div(
                     [graph("sculpt-body", "A plane through both heads: slabs, proxy and heads")],
                     id="bodies",
-                    className="plots hidden",
+                    className="plots" + hidden,
                 ),
             ]
         ),
@@ -194,35 +192,33 @@ def connect(app: Dash, _store: Path, queue: Queue) -> None:
     runner.connect(app, queue, "sculpt", "recovery", SCULPTED, _task, _ended)
 
     @app.callback(
-        Output("frame", "max"),
-        Output("frame", "value"),
+        Output(identity("recovery", "phase"), "value"),
         Output("frames", "className"),
         Output("bodies", "className"),
         Input("sculpt-found", "data"),
+        inputs("recovery", SCULPTED),
+        State(identity("recovery", "phase"), "value"),
         prevent_initial_call=True,
     )
-    def done(found: Any) -> Any:
-        count = len(found["frames"]) if _is_sculpture(found) else 1
-        hidden = "" if count > 1 else " hidden"
-        return count, 1, "row" + hidden, "plots" + hidden
+    def done(_found: Any, _given: Any, phase: Any) -> Any:
+        """A sculpture is shown from its first phase on; a control that moves makes it another's, and it goes."""
+        if ctx.triggered_id != "sculpt-found":
+            return 0, "row hidden", "plots hidden"
+        return phase or 1, "row", "plots"
 
     @app.callback(
         Output("sculpt-body", "figure"),
         Output("sculpt-says", "children"),
-        Output("frame-shown", "children"),
-        Input("frame", "value"),
-        State("sculpt-found", "data"),
+        Input(identity("recovery", "phase"), "value"),
+        Input("sculpt-found", "data"),
         prevent_initial_call=True,
     )
-    def turn(number: Any, found: Any) -> Any:
-        if not _is_sculpture(found):
-            return no_update, no_update, no_update
+    def turn(phase: Any, found: Any) -> Any:
         try:
-            place = min(max(int(float(number or 1)), 1), len(found["frames"]))
-            figure, text = draw_body(found, place - 1)
-        except (KeyError, IndexError, TypeError, ValueError, OverflowError):  # not what a job of ours has sent
-            return no_update, "this is no sculpture", no_update
-        return figure, text, f"{place} of {len(found['frames'])}"
+            place = min(int(PHASE.read(phase)), len(found["frames"])) if found else 0
+            return draw_body(found, place - 1) if place else (BLANK, "")
+        except (AttlasError, KeyError, IndexError, TypeError, ValueError):  # not what a job of ours has sent
+            return BLANK, "this is no sculpture"
 
     @app.callback(
         Output("asked-known", "figure"),
@@ -250,10 +246,6 @@ def _ended(job: Job, _before: Any) -> tuple[str, Any]:
     settings = job.settings
     title = f"d = {settings['d']}, size {settings['scale']:g}, layer {settings['seed']}"
     return f"{title}: done, move through the phases", job.result | {"of": title}
-
-
-def _is_sculpture(found: Any) -> bool:
-    return isinstance(found, dict) and isinstance(found.get("frames"), list) and bool(found["frames"])
 
 
 def _query(dim: int, box: int, count: int) -> Any:

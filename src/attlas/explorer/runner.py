@@ -12,8 +12,8 @@ from attlas.explorer.jobs import ENDED, Job, Queue
 _OFF = ("0", no_update, False, True)  # progress, what came out, run, cancel
 
 
-def show(name: str, label: str, controls: Sequence[Any]) -> Any:
-    """Return the buttons and the progress of the runner of this name; what it finds goes to the store `name`-found."""
+def show(name: str, label: str, controls: Sequence[Any], begin: bool = False) -> Any:
+    """Return the buttons and the progress of a runner, perhaps begun at once; what it finds is in `name`-found."""
     return html.Div(
         [
             html.Div(
@@ -26,6 +26,7 @@ def show(name: str, label: str, controls: Sequence[Any]) -> Any:
             ),
             html.Progress(id=f"{name}-progress", value="0", max="1", **{"aria-label": "Progress"}),
             html.P(id=f"{name}-status", role="status"),
+            dcc.Store(id=f"{name}-begin", data=begin),
             dcc.Store(id=f"{name}-job"),
             dcc.Store(id=f"{name}-found"),
             dcc.Interval(id=f"{name}-clock", interval=400, disabled=True),
@@ -60,30 +61,38 @@ def connect(
         Output(f"{name}-found", "data"),
         Output(f"{name}-run", "disabled"),
         Output(f"{name}-cancel", "disabled"),
+        Input(f"{name}-begin", "data"),
         Input(f"{name}-run", "n_clicks"),
         Input(f"{name}-cancel", "n_clicks"),
         Input(f"{name}-clock", "n_intervals"),
         State(f"{name}-job", "data"),
         State(f"{name}-found", "data"),
         {control.name: State(identity(door, control.name), "value") for control in controls},
-        prevent_initial_call=True,
     )
-    def step(_run: Any, _cancel: Any, _tick: Any, key: Any, before: Any, given: dict[str, Any]) -> Any:
-        if ctx.triggered_id == f"{name}-run":
+    def step(begin: Any, _run: Any, _cancel: Any, _tick: Any, key: Any, before: Any, given: dict[str, Any]) -> Any:
+        entered = ctx.triggered_id in (None, f"{name}-begin")
+        if entered and begin is not True:
+            return (no_update,) * 7
+        if entered or ctx.triggered_id == f"{name}-run":
             try:
                 return queue.submit(name, **settings(given, before)), False, "waiting", "0", no_update, True, False
             except AttlasError as error:
                 return None, True, str(error), *_OFF
         if ctx.triggered_id == f"{name}-cancel":
             queue.cancel(key)
-        job = queue.look(key)
-        if job is None:
-            return None, True, "this run is no longer known", *_OFF
-        if job.stage not in ENDED:
-            ahead = queue.ahead(key)
-            text = job.text or (f"waiting, {ahead} before this one" if ahead else "starting")
-            return no_update, False, text, f"{job.share:.3f}", no_update, True, False
-        if job.stage != "done":
-            return None, True, job.text, *_OFF
-        text, found = ended(job, before)
-        return None, True, text, "1", found, False, True
+        return _stands(queue, key, before, ended)
+
+
+def _stands(queue: Queue, key: Any, before: Any, ended: Callable[[Job, Any], tuple[str, Any]]) -> Any:
+    """Return how the job of this key stands: its key, whether the clock stops, words, progress, findings, both buttons."""
+    job = queue.look(key)
+    if job is None:
+        return None, True, "this run is no longer known", *_OFF
+    if job.stage not in ENDED:
+        ahead = queue.ahead(key)
+        text = job.text or (f"waiting, {ahead} before this one" if ahead else "starting")
+        return no_update, False, text, f"{job.share:.3f}", no_update, True, False
+    if job.stage != "done":
+        return None, True, job.text, *_OFF
+    text, found = ended(job, before)
+    return None, True, text, "1", found, False, True

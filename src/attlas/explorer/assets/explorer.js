@@ -4,17 +4,22 @@ window.dash_clientside.explorer = {
   // Write the state into the address, and return the address of the data of the same state.
   address: function (values, ids, link) {
     const query = new URLSearchParams();
-    ids.forEach((id, i) => query.set(id.control.split(".").slice(1).join("."), values[i]));
+    ids.forEach((id, i) => query.set(id.control.split(":")[1], values[i]));
     if (ids.length) {
       window.history.replaceState(window.history.state, "", window.location.pathname + "?" + query);
     }
+    const title = document.querySelector("main h1");
+    if (title) document.title = title.innerText + " · attlas";
     return link.split("?")[0] + "?" + query;
   },
   number: function (value) {
     return String(Number(value));
   },
   powers: function (value) {
-    return Number(Math.pow(10, value)).toPrecision(2);
+    const text = Number(Math.pow(10, value)).toPrecision(2);
+    const id = window.dash_clientside.callback_context.inputs_list[0].id;
+    document.getElementById(JSON.stringify(id))?.setAttribute("aria-valuetext", text); // the slider itself holds the power
+    return text;
   },
   save: function (clicks, ids) {
     const clicked = window.dash_clientside.callback_context.triggered[0];
