@@ -159,6 +159,15 @@ def test_what_an_earlier_report_wrote_goes_and_what_others_wrote_stays(judged, t
 
 
 NUMBERS = {
+    "lenses.one-teacher": (
+        {
+            "message passing over the limit - 1": 0.2,
+            "message passing beats descent, averaged (d = 32)": 0.2,
+            "message passing beats descent, averaged (d = 32) ±": 0.1,
+            "message passing beats variable projection (d = 20)": 1.1,
+        },
+        ["with 1.2 times its error", "(descent, averaged: 1.2; variable projection: 3.0)"],
+    ),
     "features.bias-correlation": (
         {"degree 1 exponent, no bias": 1.754, "degree 1 exponent, bias": 1.036},
         ["d^1.75", "d^1.04"],

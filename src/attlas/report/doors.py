@@ -111,6 +111,24 @@ def _peak(numbers: Numbers) -> str:
     )
 
 
+def _ranking(numbers: Numbers) -> str:
+    from math import exp
+
+    leads = {
+        name.removeprefix("message passing beats ").split(" (")[0]: exp(value)
+        for name, value in numbers.items()
+        if name.startswith("message passing beats ") and not name.endswith("±")
+    }
+    if not leads:
+        raise LookupError("leads")
+    told = "; ".join(f"{name}: {factor:.1f}" for name, factor in leads.items())
+    near = 1 + numbers["message passing over the limit - 1"]
+    return (
+        f"Nobody beats the Bayes limit, and message passing comes nearest, with {near:.1f} times its error at these sizes."
+        f" On the same data the others have more, in units of message passing ({told})"
+    )
+
+
 def _first(numbers: Numbers, ending: str) -> float:
     return _all(numbers, ending)[0]
 
@@ -127,4 +145,5 @@ _SENTENCES: dict[str, Callable[[Numbers], str]] = {
     "recovery.hard-instances": _parity,
     "aim.softmax-threshold": _threshold,
     "trained.double-descent": _peak,
+    "lenses.one-teacher": _ranking,
 }
