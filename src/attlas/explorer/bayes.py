@@ -198,7 +198,7 @@ def draw_curve(
     return {
         "data": traces,
         "layout": layout(
-            f"samples over d², α ({named(state)}, ρ = {rho:g})",
+            f"samples over d², α<br>({named(state)}, ρ = {rho:g})",
             "error V",
             xaxis=ends,
             yaxis={"range": [0, min(top, 3)]},
@@ -233,7 +233,7 @@ def draw_diagram(state: dict[str, Any]) -> dict[str, Any]:
         points(*here, "chosen", 5) | {"marker": {"color": "#ffffff", "size": 11, "line": {"color": "#000", "width": 2}}}
     )
     ends = {"range": [float(alphas[0]), float(alphas[-1])]}
-    return {"data": traces, "layout": layout(f"samples over d², α ({named(state)})", "width over d, ρ", xaxis=ends)}
+    return {"data": traces, "layout": layout(f"samples over d², α<br>({named(state)})", "width over d, ρ", xaxis=ends)}
 
 
 def draw_spectrum(state: dict[str, Any]) -> dict[str, Any]:

@@ -119,11 +119,11 @@ def draw(state: dict[str, Any], simulated: Sequence[simulations.Simulated]) -> d
         traces.append(
             points([s.x for s in mine], [s.mean for s in mine], [s.error for s in mine], label, _COLOURS[name])
         )
-    axis = {"type": "log", "dtick": "D2" if not simulated else 1}
+    axis = {"type": "log", "tick0": np.log10(4), "dtick": np.log10(4 if simulated else 2)}
     return {
         "data": traces,
         "layout": layout(
-            f"samples n ({TARGETS[state['target']]}, d = {state['d']:g}, {state['keys']} keys)",
+            f"samples n<br>({TARGETS[state['target']]}, d = {state['d']:g}, {state['keys']} keys)",
             "test error / variance",
             xaxis=axis,
             yaxis={"rangemode": "tozero"},
