@@ -1,24 +1,17 @@
 """Lists ``references.bib`` on a page, and links the keys that docstrings cite to it."""
 
 import re
-from pathlib import Path
+from importlib import resources
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-BIB = Path(__file__).parents[2] / "src" / "attlas" / "claims" / "references.bib"
+from attlas.report.bibliography import arxiv, entries, fields
+
+BIB = resources.files("attlas.claims").joinpath("references.bib")
 ACCENTS = {"'": "\u0301", "`": "\u0300", '"': "\u0308", "^": "\u0302", "~": "\u0303"}
-
-
-def entries() -> dict[str, dict[str, str]]:
-    """Return the fields of every entry, by key."""
-    found = {}
-    for key, body in re.findall(r"@\w+\{(\w+),(.*?)\n\}", BIB.read_text(encoding="utf-8"), re.DOTALL):
-        fields = re.findall(r"^\s*(\w+)\s*=\s*\{(.*)\},?\s*$", body, re.MULTILINE)
-        found[key] = {name: plain(value) for name, value in fields}
-    return found
 
 
 def plain(tex: str) -> str:
@@ -32,13 +25,12 @@ def authors(field: str) -> str:
     return ", ".join(" ".join(reversed(name.split(", "))) for name in field.split(" and "))
 
 
-def links(fields: dict[str, str]) -> list[tuple[str, str]]:
+def links(entry: str) -> list[tuple[str, str]]:
     """Return the text and the address of the DOI and of the arXiv number, where there is one."""
     found = []
-    if doi := fields.get("doi"):
+    if doi := fields(entry).get("doi"):
         found.append((f"doi:{doi}", f"https://doi.org/{doi}"))
-    where = f"{fields.get('note', '')} {fields.get('howpublished', '')}"
-    if number := fields.get("eprint") or "".join(re.findall(r"arXiv:(\d{4}\.\d{4,5})", where)[:1]):
+    if number := arxiv(entry):
         found.append((f"arXiv:{number}", f"https://arxiv.org/abs/{number}"))
     return found
 
@@ -49,22 +41,23 @@ class Bibliography(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return a list of definitions, by key."""
         self.env.note_dependency(str(BIB))
-        return [nodes.definition_list("", *[self.entry(key, fields) for key, fields in sorted(entries().items())])]
+        return [nodes.definition_list("", *[self.entry(*item) for item in sorted(entries().items())])]
 
-    def entry(self, key: str, fields: dict[str, str]) -> nodes.definition_list_item:
+    def entry(self, key: str, entry: str) -> nodes.definition_list_item:
         """Return one entry, and make its key known to ``:ref:``."""
+        told = {name: plain(value) for name, value in fields(entry).items()}
         labels = self.env.get_domain("std").data
         labels["labels"][key] = (self.env.docname, key, key)
         labels["anonlabels"][key] = (self.env.docname, key)
-        who = authors(fields["author"])
-        line = nodes.paragraph("", f"{who} ({fields['year']}). ")
-        if title := fields.get("title"):
+        who = authors(told["author"])
+        line = nodes.paragraph("", f"{who} ({told['year']}). ")
+        if title := told.get("title"):
             line += [nodes.emphasis("", title), nodes.Text(". ")]
-        where = [fields.get("journal") or fields.get("booktitle") or fields.get("publisher")]
-        where += [fields.get("volume"), fields.get("pages")]
+        where = [told.get("journal") or told.get("booktitle") or told.get("publisher")]
+        where += [told.get("volume"), told.get("pages")]
         if any(where):
             line += nodes.Text(", ".join(filter(None, where)) + ". ")
-        for text, address in links(fields):
+        for text, address in links(entry):
             line += [nodes.reference("", text, refuri=address, internal=False), nodes.Text(" ")]
         term = nodes.term("", "", nodes.literal("", key), ids=[key], names=[key])
         return nodes.definition_list_item("", term, nodes.definition("", line))

@@ -1,21 +1,13 @@
 """Typesets formulas as MathML when the pages are built, so that a browser needs no script, no font and no network."""
 
-import re
 from typing import Any
 
 from docutils import nodes
-from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
+from attlas.report.typeset import mathml
+
 Writer = Any  # of HTML; Sphinx has two
-CAPITAL = re.compile(r"<mi>(&#x003(?:9[1-9A-F]|A[0-9]);)</mi>")  # Greek, which TeX sets upright
-
-
-def mathml(tex: str, display: str) -> str:
-    """Return a formula as a <math> element that keeps its TeX as alttext, for those who cannot see it."""
-    escaped = tex.strip().replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
-    upright = re.sub(CAPITAL, r'<mi mathvariant="normal">\1</mi>', convert(tex, display=display))
-    return upright.replace("<math ", f'<math alttext="{escaped}" ', 1)
 
 
 def inline(writer: Writer, node: nodes.math) -> None:

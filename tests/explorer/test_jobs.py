@@ -89,6 +89,15 @@ def test_a_job_that_cannot_be_started_takes_nobody_with_it(queue) -> None:
     assert finished(queue, queue.submit("amp", **SMALL)).stage == "done"
 
 
+def test_a_job_cancelled_while_it_starts_has_no_process_left(queue) -> None:
+    for _ in range(5):
+        name = queue.submit("amp", **LONG)
+        queue.cancel(name)
+        job = finished(queue, name)
+        assert job.stage == "cancelled"
+    assert finished(queue, queue.submit("amp", **SMALL), 30).stage == "done"  # nothing is still being followed
+
+
 def test_what_the_library_refuses_is_told(queue) -> None:
     job = finished(queue, queue.submit("amp", **SMALL | {"tokens": 1}))
     assert job.stage == "failed"

@@ -5,8 +5,8 @@ import time
 import pytest
 from flask.testing import FlaskClient
 
+from attlas.explorer import claims
 from attlas.explorer import server as room
-from attlas.explorer.claims import Pages
 from attlas.explorer.jobs import Queue
 
 
@@ -126,11 +126,12 @@ def test_a_callback_with_nonsense_does_not_fall_over(client) -> None:
 def test_claims_recover_from_a_store_that_was_damaged(tmp_path) -> None:
     store = tmp_path / "attlas.db"
     store.write_bytes(b"no store at all " * 200)
-    pages = Pages(store, "quick", 0)
-    _wait(lambda: pages.ready or pages.error)
-    assert "attlas.db" in pages.error
+    site = claims.pages(store, "quick", 0)
+    _wait(lambda: site.look() or site.error)
+    assert "attlas.db" in site.error
     store.unlink()
-    _wait(lambda: pages.ready and not pages.error)
+    _wait(lambda: site.look() and not site.error)
+    assert (site.look() / "index.html").is_file()
 
 
 def _wait(condition) -> None:

@@ -268,7 +268,9 @@ def _errors(channel: Channel, alpha: Array, rho: Array) -> Array:
 @lru_cache(maxsize=128)
 def _scanned(rho: float) -> Array:
     """Return F on the scan, which is the same for every channel: what one curve has computed the next one has."""
-    return mmse(np.exp(_SCAN), rho)
+    found = mmse(np.exp(_SCAN), rho)
+    found.flags.writeable = False
+    return found
 
 
 def _excess(log_delta: Array, channel: Channel, alpha: Array, rho: Array, F: Array | None = None) -> Array:

@@ -57,10 +57,16 @@ class Draw:
         found = {}
         for name, model in models.items():
             F = model.fit(self.X).transform(self.X)
-            K, cross = F @ F.T, model.transform(self.X_test) @ F.T
-            penalties = np.array(GRID) * np.trace(K) / len(K)
-            found[name] = nested_curve(K, self.Y, cross, self.expected, np.array(sizes), penalties).chosen()
+            found[name] = self._ridge(F @ F.T, model.transform(self.X_test) @ F.T, sizes)
         return found
+
+    def network(self, sizes: Sequence[int]) -> Array:
+        """Return the errors of a network of infinitely many random neurons on the same tokens."""
+        return self._ridge(features.mlp_kernel(self.X), features.mlp_kernel(self.X_test, self.X), sizes)
+
+    def _ridge(self, K: Array, cross: Array, sizes: Sequence[int]) -> Array:
+        penalties = np.array(GRID) * np.trace(K) / len(K)
+        return nested_curve(K, self.Y, cross, self.expected, np.array(sizes), penalties).chosen()
 
 
 def kernels_cost(n: int, keys: int, n_test: int) -> Cost:

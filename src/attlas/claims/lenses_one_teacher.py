@@ -23,7 +23,7 @@ LEARNED = 0.05  # of the constant's error: less than what the best quadratic fun
 ROOM = 1.2  # samples this factor from a threshold are clearly on one side of it, whatever the size
 FRESH = 2000
 
-# the best first; `better` are the pairs in the order that theory gives, as d grows, below perfect recovery
+# the best first; BETTER are the pairs in the order that theory gives, as d grows, below perfect recovery
 NAMES = {
     "amp": "message passing",
     "averaged": "descent, averaged",
@@ -79,8 +79,9 @@ def threshold(name: str, rho: float) -> float:
     """
     if name in ("kernel", "heads"):
         return np.inf
+    T = CHANNEL.tokens
     if name == "varpro":
-        return 0.5
+        return 1 / (T * T - T)
     if name == "trained":
         return aim.trained_threshold(rho).minimum_trace / CHANNEL.count
     return float(aim.recovery_threshold(CHANNEL, rho) or np.nan)
@@ -116,7 +117,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """
     if why := _unfit(measurements):
         return Verdict(Outcome.INCONCLUSIVE, why, 0.0, "")
-    cells = _cells([m for m in measurements if m.result["settled"] or limit(m.point.alpha, m.point.rho) == 0])
+    cells = _cells(measurements)
     if not all(np.isfinite(e) for errors in cells.values() for e in errors.values()):
         return Verdict(Outcome.REFUTED, "an error is not finite", -np.inf, "standard errors")
     bound, order, count = _bound(cells), _order(cells), _count(cells)
@@ -162,9 +163,11 @@ _Cells = dict[tuple[str, int, float, float], dict[int, float]]
 
 
 def _cells(measurements: Sequence[Measurement[Point]]) -> _Cells:
-    """Return errors by seed, by (learner, d, alpha, rho)."""
+    """Return errors by seed, by (learner, d, alpha, rho): of searches that had ended, and of all above recovery."""
     cells: _Cells = {}
     for m in measurements:
+        if not m.result["settled"] and limit(m.point.alpha, m.point.rho) > 0:
+            continue
         for name in NAMES:
             if name in m.result:
                 cells.setdefault((name, m.point.d, m.point.alpha, m.point.rho), {})[m.seed] = m.result[name]
@@ -237,7 +240,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw every learner's error against alpha, the largest size full and smaller ones hollow, above the Bayes limit."""
     figure, (axis,) = panels(1, width=9, height=4.8)
     rho = measurements[0].point.rho
-    cells = {key: e for key, e in _cells([m for m in measurements if m.result["settled"]]).items() if key[3] == rho}
+    cells = {key: errors for key, errors in _cells(measurements).items() if key[3] == rho}
     alphas = sorted({alpha for _, _, alpha, _ in cells})
     _theory(axis, rho, alphas[0] / 1.25, alphas[-1] * 1.25)
     for i, (name, label) in enumerate(NAMES.items()):

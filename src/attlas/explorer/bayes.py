@@ -106,7 +106,7 @@ def show(given: dict[str, Any]) -> Any:
     size = SIZES.show("bayes", given)
     run = html.Section([html.H2("Run message passing now"), html.P(about), runner.show("amp", "Run", [size])])
     return [
-        html.H1("Bayes limits"),
+        html.H1(TITLE),
         html.P(
             "The best error any learner can reach on one attention layer with a random teacher, as d grows.",
             className="lead",
@@ -253,7 +253,8 @@ def data(state: dict[str, Any], store: Path) -> str:
     name, T, rho, noise = state["channel"], int(state["tokens"]), state["rho"], state["noise"]
     alphas, V, threshold = curve(name, T, noise, rho)
     rows: list[tuple[Any, ...]] = [("Bayes limit", a, rho, v, "", "", "") for a, v in zip(alphas, V, strict=True)]
-    rows.append(("perfect recovery", threshold, rho, 0.0, "", "", ""))
+    if np.isfinite(threshold):
+        rows.append(("perfect recovery", threshold, rho, 0.0, "", "", ""))
     if _trains(state):
         what = f"trained with decay {state['decay']:.4g}"
         found = zip(*trained_curve(name, T, noise, rho, state["decay"]), strict=True)
@@ -327,11 +328,11 @@ def _task(given: dict[str, Any], before: Any) -> dict[str, Any]:
 
 def _ended(job: Job, before: Any) -> tuple[str, Any]:
     found = job.result
-    kept = {key: job.settings[key] for key in ("channel", "tokens", "noise", "rho", "d", "seed")}
-    kept |= {"alpha": found["alpha"], "error": found["error"], "converged": found["converged"]}
+    run = {key: job.settings[key] for key in ("channel", "tokens", "noise", "rho", "d", "seed")}
+    run |= {"alpha": found["alpha"], "error": found["error"], "converged": found["converged"]}
     note = "" if found["converged"] else ", not converged: the error is not final"
     text = f"error {found['error']:.4f} after {found['steps']} steps at d = {found['d']}{note}"
-    return text, [*_runs(before), kept][-_KEPT:]
+    return text, [*_runs(before), run][-_KEPT:]
 
 
 def _elsewhere(known: Sequence[simulations.Simulated], channel: str) -> str:

@@ -9,8 +9,6 @@ from dash import Input, dcc, html
 
 from attlas.errors import InputError
 
-State = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Slider:
@@ -81,7 +79,7 @@ class Choice:
 Control = Slider | Choice
 
 
-def read(controls: Sequence[Control], given: Mapping[str, Any]) -> State:
+def read(controls: Sequence[Control], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state that `given` (an address, a form) describes; what it does not name is at its start."""
     return {control.name: control.read(given.get(control.name, control.start)) for control in controls}
 

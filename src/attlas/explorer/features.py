@@ -15,8 +15,6 @@ from attlas.explorer.controls import Choice, Slider, inputs, panel, read
 from attlas.explorer.jobs import Queue
 from attlas.explorer.kept import kept
 from attlas.explorer.plotting import BLANK, graph, layout, line, points, table
-from attlas.features import mlp_kernel
-from attlas.features.ridge import GRID, nested_curve
 
 Array = NDArray[np.float64]
 
@@ -62,12 +60,7 @@ def curves(target: str, model: str, d: int, keys: str, bias: float, seed: int) -
     n = _LARGEST[keys]
     sizes = grid(4, n, 2)
     draw = Draw([target], d, int(keys), n, _TEST, seed)
-    if model == "network":
-        K, cross = mlp_kernel(draw.X), mlp_kernel(draw.X_test, draw.X)
-        penalties = np.array(GRID) * np.trace(K) / len(K)
-        found = nested_curve(K, draw.Y, cross, draw.expected, np.array(sizes), penalties).chosen()
-    else:
-        found = draw.attention(sizes, bias if model == "biased" else 0.0)
+    found = draw.network(sizes) if model == "network" else draw.attention(sizes, bias if model == "biased" else 0.0)
     return np.array(sizes, dtype=float), found[:, 0]
 
 

@@ -107,13 +107,12 @@ class Queue:
                 while not (waiting := [job for job in self._jobs.values() if job.stage == "waiting"]):
                     self._changed.wait()
                 job = waiting[0]
-                job.stage = "running"
-            try:
-                with self._changed:
-                    job.process = process = _start(job)
-                self._follow(job, process)
-            except Exception as error:  # whatever became of one job, the next one is run
-                job.stage, job.text = "failed", f"could not be computed: {error}"
+                try:
+                    job.process, job.stage = _start(job), "running"
+                except Exception as error:  # whatever became of one job, the next one is run
+                    job.stage, job.text = "failed", f"could not be started: {error}"
+                    continue
+            self._follow(job, job.process)
 
     def _forget(self) -> None:
         while True:
@@ -138,7 +137,7 @@ class Queue:
         for line in process.stdout:
             try:
                 told = json.loads(line)
-            except json.JSONDecodeError:  # cut short by a kill
+            except ValueError:  # cut short by a kill
                 break
             if "share" in told:
                 job.share, job.text = told["share"], told["text"]

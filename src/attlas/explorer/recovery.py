@@ -104,28 +104,30 @@ def asked(dim: int, box: int) -> tuple[tuple[Any, ...], Any, Any, Any]:
     return tuple(told[: found.queries]), found, Theta, W
 
 
-def known(dim: int, box: int, count: int) -> tuple[Any, Any, Any]:
-    """Return what the first `count` answers tell: W, the logits q^T Theta v, and Theta; NaN where nothing is known yet."""
+def known(dim: int, box: int, count: int) -> tuple[Any, Any]:
+    """Return W and Theta as far as the first `count` answers tell them, NaN where they do not.
+
+    The share of v W in the answer to [q + v; q] is sigma(q^T Theta v). A row of Theta is known with d such logits; one that
+    came out saturated is asked again along the same direction, and the last answer counts.
+    """
     told, found, _, _ = asked(dim, box)
-    W, logits, Theta = (np.full(shape, np.nan) for shape in (found.W[0].shape, (dim, dim), (dim, dim)))
-    steps = np.zeros((dim, dim, dim))
-    place = 0
+    W, Theta = np.full(found.W[0].shape, np.nan), np.full((dim, dim), np.nan)
+    rows: list[dict[bytes, tuple[Any, float]]] = [{} for _ in range(dim)]
     for X, answer in told[:count]:
+        q = X[-1]
+        row = int(np.argmax(q))
         if len(X) == 1:
-            W[int(np.argmax(X[0]))] = answer
+            W[row] = answer
             continue
-        q, step = X[1], X[0] - X[1]
-        value = step @ W
-        share = float((answer - q @ W) @ value) / float(value @ value)
-        row, column = divmod(place, dim)
-        direction = step / np.linalg.norm(step)
-        logits[row, column] = np.log(share / (1 - share)) / np.linalg.norm(step)
-        steps[row, column] = direction
-        place += int(abs(np.log(share / (1 - share))) < 12)  # a saturated one is asked again, shorter
-    for row in range(dim):
-        if np.isfinite(logits[row]).all():
-            Theta[row] = np.linalg.solve(steps[row], logits[row])
-    return W, logits, Theta
+        v = X[0] - q
+        length = float(np.linalg.norm(v))
+        share = float((answer - q @ W) @ (v @ W)) / float((v @ W) @ (v @ W))
+        logit = float(np.log(share / (1 - share))) if 0 < share < 1 else np.nan
+        rows[row][np.round(v / length, 9).tobytes()] = v, logit
+    for row, logits in enumerate(rows):
+        if len(logits) == dim:
+            Theta[row] = np.linalg.solve([v for v, _ in logits.values()], [logit for _, logit in logits.values()])
+    return W, Theta
 
 
 def says(dim: int, box: int, count: int) -> str:
@@ -171,7 +173,7 @@ def draw_body(found: Any, number: int) -> tuple[dict[str, Any], str]:
 
 def draw_known(dim: int, box: int, count: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return heat maps of what is known and of the truth: W, and Theta beside it."""
-    W, _, Theta = known(dim, box, count)
+    W, Theta = known(dim, box, count)
     _, _, truth, values = asked(dim, box)
     scale = float(max(np.abs(truth).max(), np.abs(values).max()))
     return _matrices(W, Theta, scale), _matrices(values[0], truth[0], scale)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attlas import layers, recovery, tokens
 from attlas.recovery.examples import Examples
-from attlas.recovery.sculpt import ROUNDS, Body, carve, search, value_sum
+from attlas.recovery.sculpt import ROUNDS, Body, rounds, search
 from attlas.recovery.variable_projection import variable_projection
 
 Array = NDArray[np.float64]
@@ -27,18 +27,12 @@ def frames(tell: Callable[[float, str], None], d: int, scale: float, n: int, see
     X = tokens.boolean(n, 2, d, seed=seed + 1000)
     data = Examples.of(X, layers.multi_head_attention(X, Theta, W))
     tell(0.0, f"phase 1: the sum of the values, from {n} examples")
-    values = value_sum(data)
     found: list[dict[str, Any]] = []
-    plane: Plane | None = None
-    for round_ in range(ROUNDS):
-        tell(0.1 + 0.1 * round_, f"phases 2 to 4: carving, round {round_ + 1} of {ROUNDS}")
-        body = carve(data, values)
-        proxy = body.proxy()
-        plane = plane or Plane.through(Theta, proxy)
-        found.append(plane.frame(f"Carving, round {round_ + 1}", body, proxy))
-        if round_ < ROUNDS - 1:
-            values = variable_projection(body.rows, proxy[None], max_steps=20).W[0]
-    assert plane is not None  # noqa: S101 - there is at least one round
+    for _, body, proxy in rounds(data):
+        if not found:
+            plane = Plane.through(Theta, proxy)
+        found.append(plane.frame(f"Carving, round {len(found) + 1}", body, proxy))
+        tell(0.1 + 0.1 * len(found), f"phases 2 to 4: carved, round {len(found)} of {ROUNDS}")
     span, gap = body.span(2)
     found.append(plane.frame("The flattest direction", body, proxy, flat=span[0]) | {"gap": gap})
     tell(0.7, "phase 6: searching the flat direction")

@@ -1,16 +1,14 @@
 """What the store holds of simulations that belong on a plot of the explorer."""
 
-import threading
-import time
 from collections import defaultdict
-from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from attlas.claims import find
-from attlas.errors import AttlasError
+from attlas.explorer.followed import Followed
 from attlas.lab.verdicts import measurements
 from attlas.store import read
 
@@ -29,23 +27,9 @@ _FEATURES = {
     "features.bias-misaligned": {"plain": "attention", "biased": "biased"},
     "features.key-averages": {"attention": "finite", "network": "neurons"},
 }
-_PATIENCE = 10.0  # seconds
-_FIRST = 5.0
-_LOCK = threading.Lock()
-
-
-@dataclass
-class _Known:
-    """What is known of a store for one door, since when, and whether it is being read."""
-
-    found: "tuple[Simulated, ...]" = ()
-    seen: Any = None
-    when: float = -np.inf
-    reading: bool = False
-    read_once: threading.Event = field(default_factory=threading.Event)
-
-
-_CACHE: dict[tuple[Path, str], _Known] = {}  # one entry a door
+_FIRST = (
+    5.0  # seconds that a first reading is waited for: a store may be locked or large, and the theory beside it is not
+)
 
 
 class Simulated(NamedTuple):
@@ -62,51 +46,25 @@ class Simulated(NamedTuple):
 
 def bayes(store: Path) -> tuple[Simulated, ...]:
     """Return errors of S against alpha."""
-    return _read(store, "bayes")
+    return _followed(store, "bayes").look(_FIRST)
 
 
 def features(store: Path) -> tuple[Simulated, ...]:
     """Return test errors over the variance of the target, against the number of samples."""
-    return _read(store, "features")
+    return _followed(store, "features").look(_FIRST)
 
 
-def _read(store: Path, door: str) -> tuple[Simulated, ...]:
-    """Return what was last read; a store that has changed is read again in the background, at most every few seconds.
-
-    The first reading is waited for, a little: a store may be locked or large, and the theory beside it is not.
-    """
-    with _LOCK:
-        known = _CACHE.setdefault((store, door), _Known())
-        stale = known.seen != stamp(store) and not known.reading and time.monotonic() - known.when > _PATIENCE
-        known.reading = known.reading or stale
-    if stale:
-        threading.Thread(target=_refresh, args=(known, store, door), daemon=True, name="explorer-store").start()
-        known.read_once.wait(_FIRST)
-    return known.found
-
-
-def _refresh(known: "_Known", store: Path, door: str) -> None:
-    now = stamp(store)
-    try:
-        known.found = _load(store, door) if now else ()
-    finally:
-        known.seen, known.when, known.reading = now, time.monotonic(), False
-        known.read_once.set()
-
-
-def stamp(store: Path) -> tuple[int, ...]:
-    """Return what changes with a store: the times and sizes of its file and its log; nothing if there is no store."""
-    files = (path for path in (store, store.with_name(store.name + "-wal")) if path.exists())
-    return tuple(number for path in files for number in (path.stat().st_mtime_ns, path.stat().st_size))
+@cache
+def _followed(store: Path, door: str) -> Followed[tuple[Simulated, ...]]:
+    return Followed(store, lambda path: _load(path, door), ())
 
 
 def _load(store: Path, door: str) -> tuple[Simulated, ...]:
+    if not store.exists():
+        return ()
     wanted = _BAYES if door == "bayes" else _FEATURES
     values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
-    try:
-        records = list(read(store, list(wanted)))
-    except AttlasError:  # a damaged store is told by `attlas store check`, not by a page to play with
-        return ()
+    records = list(read(store, list(wanted)))
     for claim in find(list(wanted)):
         mine = [r for r in records if r.claim == claim.id and r.version == claim.version]
         for m in measurements(claim, mine):
@@ -144,13 +102,10 @@ def _add_curve(values: Any, claim: str, learner: str, point: Any, result: Any, k
     targets = names.get(claim) or [f"correlation {point.power}"]
     curves = np.asarray(result[key]).reshape(len(result["sizes"]), -1)
     for target, curve in zip(targets, curves.T, strict=True):
-        settings = {"target": target, "d": point.d, "keys": point.keys, "bias": _bias(point, learner)}
+        bias = float(point.bias) if learner == "biased" else 0.0
+        settings = {"target": target, "d": point.d, "keys": point.keys, "bias": bias}
         for n, error in zip(result["sizes"], curve, strict=True):
             values[claim, learner, tuple(settings.items()), float(n)].append(float(error))
-
-
-def _bias(point: Any, learner: str) -> float:
-    return float(point.bias) if learner == "biased" else 0.0
 
 
 def _error(values: list[float]) -> float:

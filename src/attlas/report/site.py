@@ -5,13 +5,13 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from attlas import __version__
 from attlas.errors import InputError
 from attlas.lab import Judged
+from attlas.report.bibliography import arxiv, entries
 from attlas.report.doors import DOORS, Door, finding
 from attlas.report.svg import DARK, svg, variable
 from attlas.report.typeset import mathml, sentence
@@ -57,19 +57,19 @@ def write(judged: Sequence[Judged], out: Path | str, tier: str, seed: int = 0, e
         written.append(name)
         return _put(folder / name, pages.get_template(template).render(**context))
 
-    for door, entries in doors.items():
-        for i, entry in enumerate(entries):
+    for door, own in doors.items():
+        for i, entry in enumerate(own):
             data = f"{entry.claim.id}.csv" if entry.records else None
             if data:
                 export(entry.records, folder / data)
                 written.append(data)
-            near = {"before": entries[i - 1] if i else None, "after": entries[i + 1] if i + 1 < len(entries) else None}
+            near = {"before": own[i - 1] if i else None, "after": own[i + 1] if i + 1 < len(own) else None}
             about = {"door": door, "title": DOORS.get(door, Door(door, "")).title, "data": data}
             put(f"{entry.claim.id}.html", "claim.html", entry=entry, **near, **about, **_claim_page(entry))
     put("differences.html", "differences.html", status={entry.claim.id: entry.status for entry in judged})
     known = {door: DOORS.get(door, Door(door, "")) for door in doors}
     found = {entry.claim.door: finding(entry) for entry in judged if entry.claim.id == known[entry.claim.door].speaker}
-    counts = {door: Counter(entry.status for entry in entries) for door, entries in doors.items()}
+    counts = {door: Counter(entry.status for entry in own) for door, own in doors.items()}
     totals = sum(counts.values(), Counter())
     front = put("index.html", "index.html", doors=doors, known=known, found=found, counts=counts, totals=totals)
     _remove_stale(folder, written)
@@ -78,11 +78,8 @@ def write(judged: Sequence[Judged], out: Path | str, tier: str, seed: int = 0, e
 
 def bibtex(source: str) -> dict[str, str]:
     """Return the entries of the bibliography that a claim's source names, each with its address on arXiv, if any."""
-    text = resources.files("attlas.claims").joinpath("references.bib").read_text(encoding="utf-8")
-    entries = {found[1]: found[0].strip() for found in re.finditer(r"@\w+\{(\w+),.*?\n\}", text, flags=re.DOTALL)}
-    named = [entry for key, entry in entries.items() if re.search(rf"\b{key}\b", source)]
-    numbers = {entry: re.search(r"eprint\s*=\s*\{([\d.]+)\}|arXiv:([\d.]+)", entry) for entry in named}
-    return {entry: f"https://arxiv.org/abs/{found[1] or found[2]}" if found else "" for entry, found in numbers.items()}
+    named = [entry for key, entry in entries().items() if re.search(rf"\b{key}\b", source)]
+    return {entry: f"https://arxiv.org/abs/{number}" if (number := arxiv(entry)) else "" for entry in named}
 
 
 def _by_door(judged: Sequence[Judged]) -> dict[str, list[Judged]]:

@@ -6,6 +6,7 @@ import re
 from markupsafe import Markup, escape
 
 _LETTERS = {"alpha": "α", "beta": "β", "rho": "ρ", "Delta": "Δ", "delta": "δ", "Theta": "Θ", "infinity": "∞"}
+_CAPITAL = re.compile(r"<mi>(&#x003(?:9[1-9A-F]|A[0-9]);)</mi>")  # Greek, which TeX sets upright
 _SIGNS = {"-&gt;": "→", "&gt;=": "≥", " - ": " − "}
 
 
@@ -13,8 +14,8 @@ def mathml(tex: str, display: str = "block") -> Markup:
     """Return TeX as MathML, with the TeX itself for readers that do not know MathML."""
     from latex2mathml.converter import convert
 
-    found = convert(tex, display=display)
-    return Markup(found.replace("<math ", f'<math alttext="{html.escape(tex)}" ', 1))  # noqa: S704 - of our own formulas
+    found = _CAPITAL.sub(r'<mi mathvariant="normal">\1</mi>', convert(tex, display=display))
+    return Markup(found.replace("<math ", f'<math alttext="{html.escape(tex.strip())}" ', 1))  # noqa: S704 - of our own formulas
 
 
 def sentence(text: str) -> Markup:
