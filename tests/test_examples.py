@@ -1,4 +1,4 @@
-"""The examples run as a reader would run them, without a warning, and show what they are there to show."""
+"""The examples and the studies run as a reader would run them, without a warning, and show what they are there to show."""
 
 import json
 import subprocess
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+ROOT = Path(__file__).parent.parent
 
 
 def run(folder, name, *options):
-    command = [sys.executable, "-W", "error", EXAMPLES / name, *options]
+    command = [sys.executable, "-W", "error", ROOT / name, *options]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -27,7 +27,7 @@ def rows_of(page):
 
 
 def test_digits_as_sets(tmp_path):
-    found = rows_of(run(tmp_path, "digits_as_sets.py", "--quick", "--figure", "digits.png"))
+    found = rows_of(run(tmp_path, "studies/digits_as_sets.py", "--quick", "--figure", "digits.png"))
     assert (tmp_path / "digits.png").stat().st_size > 10_000
     assert list(found) == ["pixels", "matches"]
     for question, methods in found.items():
@@ -45,7 +45,7 @@ def test_digits_as_sets(tmp_path):
 
 
 def test_learning_curves(tmp_path):
-    page = run(tmp_path, "learning_curves.py", "--quick", "--out", "curves.json", "--figure", "curves.png")
+    page = run(tmp_path, "studies/learning_curves.py", "--quick", "--out", "curves.json", "--figure", "curves.png")
     assert (tmp_path / "curves.png").stat().st_size > 10_000
     found = json.loads((tmp_path / "curves.json").read_text())
     errors = np.array(found["errors"])
@@ -63,7 +63,7 @@ def test_learning_curves(tmp_path):
 
 
 def test_recovery_tables(tmp_path):
-    page = run(tmp_path, "recovery_tables.py", "--quick", "--seeds", "2", "--out", "tables.json")
+    page = run(tmp_path, "studies/recovery_tables.py", "--quick", "--seeds", "2", "--out", "tables.json")
     planted, parities, one, several = page.strip().split("\n\n")
     assert "2/2" in planted.splitlines()[2].split("|")[3]  # variable projection
     assert "sign" in parities
@@ -73,7 +73,7 @@ def test_recovery_tables(tmp_path):
 
 
 def test_phase_diagram(tmp_path):
-    page = run(tmp_path, "phase_diagram.py", "--quick")
+    page = run(tmp_path, "examples/phase_diagram.py", "--quick")
     assert (tmp_path / "phases.png").stat().st_size > 10_000
     assert "above alpha = 0.1875" in page
     rows = np.array([line.split() for line in page.splitlines()[2:]], dtype=float)
@@ -85,14 +85,14 @@ def test_phase_diagram(tmp_path):
 
 def test_set_regression(tmp_path):
     attention, ridge, kernel = (
-        float(line.split()[-1]) for line in run(tmp_path, "set_regression.py", "--quick").splitlines()[1:]
+        float(line.split()[-1]) for line in run(tmp_path, "examples/set_regression.py", "--quick").splitlines()[1:]
     )
     assert attention > 0.8
     assert max(ridge, kernel) < 0.3
 
 
 def test_recover_a_head(tmp_path):
-    one, too_few, both, error = run(tmp_path, "recover_a_head.py", "--quick").splitlines()
+    one, too_few, both, error = run(tmp_path, "examples/recover_a_head.py", "--quick").splitlines()
     assert "from 30 questions (d² + d = 30)" in one
     assert "certificate not met" in too_few
     assert "certificate met" in both

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 
 import psutil
 import pytest
@@ -115,6 +116,15 @@ def test_message_passing_runs_and_can_be_stopped(visit) -> None:
     error = float(re.search(r"error ([0-9.]+)", text)[1])
     runs = traces(page, "bayes-curve", "t.at(-1).name == 'your runs'")[-1]
     assert runs["y"] == pytest.approx([error], abs=1e-4)
+    page.get_by_role("link", name="Recovery").click()
+    says(page, "asked-says", "queries")
+    page.get_by_role("link", name="Bayes limits").click()  # and the run is still there
+    assert traces(page, "bayes-curve", "t.at(-1).name == 'your runs'")[-1]["y"] == runs["y"]
+    with page.expect_download() as data:
+        page.get_by_role("button", name="Save data").click()
+    row = Path(data.value.path()).read_text().splitlines()[1].split(",")
+    assert row[0] == "softmax"
+    assert float(row[7]) == pytest.approx(error, abs=1e-4)
     page.get_by_label("Token dimension d").fill("160")
     page.get_by_role("button", name="Run").click()
     page.wait_for_function("() => !document.getElementById('amp-cancel').disabled")
@@ -143,6 +153,9 @@ def test_a_black_box_is_asked_and_a_body_sculpted(visit) -> None:
     page.get_by_role("button", name="Sculpt").click()
     says(page, "sculpt-status", "done")
     says(page, "sculpt-says", "Carving, round 1")
+    with page.expect_download() as data:
+        page.get_by_role("button", name="Save data").click()
+    assert "found head" in Path(data.value.path()).read_text()
     page.get_by_label("Phase").fill("8")
     text = says(page, "sculpt-says", "After polishing")
     assert "Parameters right to" in text
@@ -173,6 +186,10 @@ def test_markup_in_an_address_is_shown_as_text(visit) -> None:
     assert page.locator("img").count() == 0
     says(page, "bayes-says", "At α")
     address_has(page, "tokens=2")  # what is between two positions is at the nearest
+    page.get_by_label("Width over d, ρ").fill("0.8")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('[role=alert]')].every((note) => !note.checkVisibility())"
+    )
     page = visit("/bayes?" + "&".join(f"a{i}=1" for i in range(40)))
     says(page, "bayes-says", "At α")
     assert "more settings than any door" in page.inner_text("[role=alert]")

@@ -55,6 +55,17 @@ def test_training_is_shown_with_its_decay() -> None:
     assert np.trapezoid(density["y"], density["x"]) == pytest.approx(found.rank, abs=0.01)
 
 
+def test_the_spectrum_is_a_density_in_its_csv(tmp_path) -> None:
+    chosen = state(bayes, trained="on", decay="-1")
+    text = bayes.spectrum_data(chosen, tmp_path / "none.db")
+    rows = [(row["what"], float(row["eigenvalue"]), float(row["value"])) for row in csv.DictReader(text.splitlines())]
+    found = aim.trained(aim.Softmax(2), 0.4 * bayes.span("softmax", 2), 0.5, 0.1)
+    assert rows[0] == ("share of zeros", 0.0, 1 - found.rank)
+    x, density = np.array([row[1:] for row in rows[1:]]).T
+    assert np.trapezoid(density, x) == pytest.approx(found.rank, abs=0.01)
+    assert np.trapezoid(density * x, x) == pytest.approx(np.trapezoid(found.spectrum(x) * x, x), rel=1e-9)
+
+
 def test_what_cannot_be_live_is_refused() -> None:
     with pytest.raises(InputError, match="takes a minute"):
         bayes.draw_curve(state(bayes, channel="hardmax", tokens=3), [], [])
@@ -157,6 +168,18 @@ def test_a_body_is_drawn_with_its_words() -> None:
         "found heads",
     ]
     assert "not to be trusted" in text
+    rows = list(csv.DictReader(recovery_door.body_data(found).splitlines()))
+    assert [row["what"] for row in rows] == [
+        "slab",
+        "flattest direction",
+        "proxy",
+        "true head",
+        "true head",
+        "found head",
+        "found head",
+    ]
+    assert list(rows[1].values()) == ["d = 6", "1", "flattest direction", "-1", "1", "1", "1"]
+    assert list(rows[-1].values()) == ["d = 6", "1", "found head", "-1", "0", "", ""]
     assert recovery.Sculpted.__doc__  # the number 1.5 is that of its docstring
     assert "1.5" in recovery.Sculpted.__doc__
 
@@ -169,6 +192,8 @@ def test_what_a_browser_hands_back_is_believed_only_if_it_looks_like_runs(bad) -
     good = {"channel": "softmax", "tokens": 2, "noise": 0.0, "rho": 0.5, "alpha": 0.1, "error": 0.4, "d": 20, "seed": 0}
     assert bayes._runs([good]) == [good]
     assert bayes._runs([good | {"seed": 10**4300}]) == []
+    assert bayes.runs_data(bad).splitlines() == ["channel,tokens,noise,rho,alpha,d,seed,error,converged"]
+    assert bayes.runs_data([good]).splitlines()[1] == "softmax,2,0.0,0.5,0.1,20,0,0.4,"
 
 
 def test_a_locked_store_does_not_hold_up_the_theory(tmp_path, monkeypatch) -> None:

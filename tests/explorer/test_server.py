@@ -86,15 +86,20 @@ def test_bad_settings_are_a_sentence(client) -> None:
     assert answer.status_code == 400
     assert answer.content_type.startswith("text/plain")
     assert answer.text == "rho must be from 0.05 to 1.5; got '<img src=x>'\n"
+    answer = client.get("/data/spectrum.csv", query_string={"trained": "on", "channel": "hardmax"})
+    assert answer.status_code == 400
+    assert "needs training" in answer.text
 
 
 def test_data_are_served(client) -> None:
     for door, header in (
         ("bayes", "what,alpha,rho,V,standard_error,d,seeds"),
+        ("spectrum", "what,eigenvalue,value"),
         ("features", "what,n,error_over_variance,standard_error,seeds,claim"),
         ("recovery", "query,tokens,answer_1,answer_2,answer_3"),
     ):
-        answer = client.get(f"/data/{door}.csv", query_string={"keys": "4"} if door == "features" else {})
+        given = {"features": {"keys": "4"}, "spectrum": {"trained": "on"}}.get(door, {})
+        answer = client.get(f"/data/{door}.csv", query_string=given)
         assert answer.status_code == 200
         assert answer.text.splitlines()[0] == header
 

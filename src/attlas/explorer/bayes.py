@@ -15,7 +15,7 @@ from attlas.explorer import runner, simulations
 from attlas.explorer.controls import Choice, Slider, inputs, panel, read
 from attlas.explorer.jobs import Job, Queue
 from attlas.explorer.kept import kept
-from attlas.explorer.plotting import BLANK, graph, layout, line, plain, points, table
+from attlas.explorer.plotting import BLANK, file_link, graph, layout, line, plain, points, table
 
 Array = NDArray[np.float64]
 
@@ -118,14 +118,17 @@ def show(given: dict[str, Any]) -> Any:
                 graph("bayes-curve", "Error of the query-key matrix against samples"),
                 graph("bayes-diagram", "The same error over samples and width"),
                 html.Div(
-                    graph("bayes-spectrum", "Eigenvalues of the trained matrix"),
+                    [
+                        graph("bayes-spectrum", "Eigenvalues of the trained matrix"),
+                        html.P([file_link("spectrum", "Data of the spectrum")]),
+                    ],
                     id="bayes-training",
                     className="hidden",
                 ),
             ],
             className="plots",
         ),
-        html.P([html.A("Data of the curve (CSV)", id="data-link", href="/data/bayes.csv", download="bayes.csv")]),
+        html.P([file_link("bayes", "Data of the curve and the diagram")]),
         run,
     ]
 
@@ -271,6 +274,26 @@ def data(state: dict[str, Any], store: Path) -> str:
     return table(("what", "alpha", "rho", "V", "standard_error", "d", "seeds"), rows)
 
 
+def spectrum_data(state: dict[str, Any], _store: Path) -> str:
+    """Return the spectrum after training as CSV: the share of zeros, and the density of the other eigenvalues."""
+    if not _trains(state):
+        raise InputError("a spectrum needs training shown (trained=on), and an output other than hardmax")
+    name, T = state["channel"], int(state["tokens"])
+    alpha = state["alpha"] * span(name, T)
+    found, x, density = spectrum(name, T, state["noise"], state["rho"], state["decay"], alpha)
+    rows = [("share of zeros", 0.0, 1 - found.rank), *(("density", *place) for place in zip(x, density, strict=True))]
+    return table(("what", "eigenvalue", "value"), rows)
+
+
+def runs_data(runs: Any) -> str:
+    """Return a visitor's runs of message passing as CSV."""
+    names = ("channel", "tokens", "noise", "rho", "alpha", "d", "seed", "error", "converged")
+    return table(names, ([run.get(name) for name in names] for run in _runs(runs)))
+
+
+FILES = {"bayes": data, "spectrum": spectrum_data}
+
+
 def connect(app: Dash, store: Path, queue: Queue) -> None:
     """Let the controls of the door move its plots, and the buttons start and stop message passing."""
 
@@ -305,7 +328,7 @@ def connect(app: Dash, store: Path, queue: Queue) -> None:
         except AttlasError:
             return BLANK, "hidden"
 
-    runner.connect(app, queue, "amp", "bayes", ADDRESS, _task, _ended)
+    runner.connect(app, queue, "amp", "bayes", ADDRESS, _task, _ended, runs_data)
 
 
 def _task(given: dict[str, Any], before: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from attlas.explorer import simulations
 from attlas.explorer.controls import Choice, Slider, inputs, panel, read
 from attlas.explorer.jobs import Queue
 from attlas.explorer.kept import kept
-from attlas.explorer.plotting import BLANK, graph, layout, line, points, table
+from attlas.explorer.plotting import BLANK, file_link, graph, layout, line, points, table
 
 Array = NDArray[np.float64]
 
@@ -85,9 +85,7 @@ def show(given: dict[str, Any]) -> Any:
         html.Div(
             [graph("features-curves", "Test error over the variance of the target, against samples")], className="plots"
         ),
-        html.P(
-            [html.A("Data of the curves (CSV)", id="data-link", href="/data/features.csv", download="features.csv")]
-        ),
+        html.P([file_link("features", "Data of the curves")]),
         html.P(
             "Lines are kernel ridge regression with the kernel of infinitely many heads or neurons, on one draw, its "
             "penalty chosen by leave-one-out; points are means over seeds from the store, at the same "
@@ -133,6 +131,9 @@ def data(state: dict[str, Any], store: Path) -> str:
         if _same(s, state):
             rows.append((_STORED[s.learner], int(s.x), s.mean, s.error, s.seeds, s.claim))
     return table(("what", "n", "error_over_variance", "standard_error", "seeds", "claim"), rows)
+
+
+FILES = {"features": data}
 
 
 def connect(app: Dash, store: Path, _queue: Queue) -> None:

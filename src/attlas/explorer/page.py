@@ -17,6 +17,7 @@ from attlas.explorer.controls import read
 from attlas.explorer.jobs import Queue
 
 DOORS: dict[str, ModuleType] = {"bayes": bayes, "features": features, "recovery": recovery}
+FILES = {name: (door, make) for door in DOORS.values() for name, make in door.FILES.items()}
 
 
 def build(store: Path, queue: Queue, tier: Tier, seed: int) -> Dash:
@@ -57,6 +58,7 @@ def _frame() -> Any:
     return html.Div(
         [
             dcc.Location(id="address", refresh="callback-nav"),
+            dcc.Store(id="amp-found"),  # a visitor's runs outlive a change of door
             html.A("Skip to the page", href="#door", className="skip"),
             html.Header(
                 [html.A("attlas", href="/", className="name"), html.Nav(id="doors", **{"aria-label": "Doors"})]
@@ -100,22 +102,21 @@ def _given(door: ModuleType, search: str) -> tuple[dict[str, Any], list[str]]:
 def _files(server: flask.Flask, store: Path) -> None:
     @server.get("/data/<name>.csv")
     def download(name: str) -> Any:
-        if name not in DOORS:
-            text = f"there are no data of {name[:40]!r}; there are of {', '.join(DOORS)}\n"
+        if name not in FILES:
+            text = f"there are no data of {name[:40]!r}; there are of {', '.join(FILES)}\n"
             return text, 404, {"Content-Type": "text/plain; charset=utf-8"}
-        door = DOORS[name]
-        text = door.data(read(door.ADDRESS, flask.request.args), store)
-        return flask.Response(text, mimetype="text/csv")
+        door, make = FILES[name]
+        return flask.Response(make(read(door.ADDRESS, flask.request.args), store), mimetype="text/csv")
 
 
 def _clientside(app: Dash) -> None:
     """Do in the browser what needs no server: the address, the values beside sliders, saving a figure."""
     app.clientside_callback(
         ClientsideFunction("explorer", "address"),
-        Output("data-link", "href"),
+        Output({"data": ALL}, "href"),
         Input({"control": ALL}, "value"),
         State({"control": ALL}, "id"),
-        State("data-link", "href"),
+        State({"data": ALL}, "href"),
     )
     for kind in ("number", "powers"):
         app.clientside_callback(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dash import Dash, Input, Output, State, ctx, html
+from dash import Dash, Input, Output, State, ctx, dcc, html
 
 from attlas import layers, recovery
 from attlas.claims.figure import COLOURS
@@ -13,7 +13,7 @@ from attlas.explorer import runner
 from attlas.explorer.controls import Slider, identity, inputs, panel, read
 from attlas.explorer.jobs import Job, Queue
 from attlas.explorer.kept import kept
-from attlas.explorer.plotting import BLANK, graph, layout, plain, points, table
+from attlas.explorer.plotting import BLANK, file_link, graph, layout, plain, points, table
 from attlas.recovery.sculpt import ROUNDS
 
 TITLE = "Recovery"
@@ -48,6 +48,7 @@ def show(given: dict[str, Any]) -> Any:
                 ),
                 panel("recovery", SCULPTED, given),
                 runner.show("sculpt", "Sculpt", [], begin=bool(given.get("phase"))),
+                dcc.Store(id="sculpt-found"),
                 html.Div(PHASE.show("recovery", given), id="frames", className="row" + hidden),
                 html.P(id="sculpt-says", role="status", className="says"),
                 html.Div(
@@ -74,16 +75,7 @@ def show(given: dict[str, Any]) -> Any:
                     ],
                     className="plots",
                 ),
-                html.P(
-                    [
-                        html.A(
-                            "The queries and answers (CSV)",
-                            id="data-link",
-                            href="/data/recovery.csv",
-                            download="recovery.csv",
-                        )
-                    ]
-                ),
+                html.P([file_link("recovery", "The queries and answers")]),
             ]
         ),
     ]
@@ -189,9 +181,25 @@ def data(state: dict[str, Any], _store: Path) -> str:
     return table(("query", "tokens", *(f"answer_{k + 1}" for k in range(len(told[0][1])))), rows)
 
 
+FILES = {"recovery": data}
+
+
+def body_data(found: Any) -> str:
+    """Return all phases of a sculpture as CSV: points, and lines by both their ends."""
+    rows: list[tuple[Any, ...]] = []
+    for number, frame in enumerate(found["frames"], 1):
+        (x, y), flat = frame["proxy"], frame["flat"]
+        rows += [(number, "slab", *ends) for ends in frame["lines"]]
+        rows += [(number, "flattest direction", x - flat[0], y - flat[1], x + flat[0], y + flat[1])] if flat else []
+        marks = [("proxy", (x, y)), *(("true head", head) for head in found["true"])]
+        marks += [("found head", head) for head in frame["heads"] or ()]
+        rows += [(number, what, *place, "", "") for what, place in marks]
+    return table(("sculpture", "phase", "what", "x", "y", "end_x", "end_y"), [(found["of"], *row) for row in rows])
+
+
 def connect(app: Dash, _store: Path, queue: Queue) -> None:
     """Let the controls of the door move its plots, and the buttons start and stop sculpting."""
-    runner.connect(app, queue, "sculpt", "recovery", SCULPTED, _task, _ended)
+    runner.connect(app, queue, "sculpt", "recovery", SCULPTED, _task, _ended, body_data)
 
     @app.callback(
         Output(identity("recovery", "phase"), "value"),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from attlas.errors import AttlasError
 from attlas.explorer.controls import Control, identity
@@ -13,7 +13,10 @@ _OFF = ("0", no_update, False, True)  # progress, what came out, run, cancel
 
 
 def show(name: str, label: str, controls: Sequence[Any], begin: bool = False) -> Any:
-    """Return the buttons and the progress of a runner, perhaps begun at once; what it finds is in `name`-found."""
+    """Return the buttons and the progress of a runner, perhaps begun at once.
+
+    What it finds goes to the `dcc.Store` `name`-found, which lives as long as the findings shall.
+    """
     return html.Div(
         [
             html.Div(
@@ -21,6 +24,7 @@ def show(name: str, label: str, controls: Sequence[Any], begin: bool = False) ->
                     *controls,
                     html.Button(label, id=f"{name}-run", type="button"),
                     html.Button("Cancel", id=f"{name}-cancel", type="button", disabled=True),
+                    html.Button("Save data", id=f"{name}-save", type="button", className="quiet", disabled=True),
                 ],
                 className="row",
             ),
@@ -28,7 +32,7 @@ def show(name: str, label: str, controls: Sequence[Any], begin: bool = False) ->
             html.P(id=f"{name}-status", role="status"),
             dcc.Store(id=f"{name}-begin", data=begin),
             dcc.Store(id=f"{name}-job"),
-            dcc.Store(id=f"{name}-found"),
+            dcc.Download(id=f"{name}-file"),
             dcc.Interval(id=f"{name}-clock", interval=400, disabled=True),
         ]
     )
@@ -42,6 +46,7 @@ def connect(
     controls: Sequence[Control],
     settings: Callable[[dict[str, Any], Any], dict[str, Any]],
     ended: Callable[[Job, Any], tuple[str, Any]],
+    written: Callable[[Any], str],
 ) -> None:
     """Let the buttons of the runner `name` start and stop the work of that name.
 
@@ -51,6 +56,8 @@ def connect(
         From the positions of the controls and what was found before to the settings of the job; may raise `AttlasError`.
     ended : callable
         From a job that is done and what was found before to a sentence and what is found now.
+    written : callable
+        From what was found to a CSV of it.
     """
 
     @app.callback(
@@ -81,6 +88,22 @@ def connect(
         if ctx.triggered_id == f"{name}-cancel":
             queue.cancel(key)
         return _stands(queue, key, before, ended)
+
+    app.clientside_callback(
+        ClientsideFunction("explorer", "missing"), Output(f"{name}-save", "disabled"), Input(f"{name}-found", "data")
+    )
+
+    @app.callback(
+        Output(f"{name}-file", "data"),
+        Input(f"{name}-save", "n_clicks"),
+        State(f"{name}-found", "data"),
+        prevent_initial_call=True,
+    )
+    def save(_clicks: Any, found: Any) -> Any:
+        try:
+            return {"content": written(found), "filename": f"{name}.csv", "type": "text/csv"}
+        except (KeyError, TypeError, ValueError):  # not what a job of ours has sent
+            return no_update
 
 
 def _stands(queue: Queue, key: Any, before: Any, ended: Callable[[Job, Any], tuple[str, Any]]) -> Any:

@@ -1,16 +1,22 @@
 // What the browser does by itself: the address bar, the numbers beside sliders, saving a figure.
 window.dash_clientside = window.dash_clientside || {};
+let shown = ""; // path and settings in the address
 window.dash_clientside.explorer = {
-  // Write the state into the address, and return the address of the data of the same state.
-  address: function (values, ids, link) {
+  // Write the state into the address, and return the addresses of the data of the same state.
+  address: function (values, ids, links) {
     const query = new URLSearchParams();
     ids.forEach((id, i) => query.set(id.control.split(":")[1], values[i]));
     if (ids.length) {
-      window.history.replaceState(window.history.state, "", window.location.pathname + "?" + query);
+      const path = window.location.pathname;
+      const before = shown;
+      shown = path + "?" + query;
+      window.history.replaceState(window.history.state, "", shown);
+      const moved = before.startsWith(path + "?") && before !== shown;
+      if (moved) document.querySelectorAll(".refused").forEach((note) => (note.hidden = true)); // of the address one came by
     }
     const title = document.querySelector("main h1");
     if (title) document.title = title.innerText + " · attlas";
-    return link.split("?")[0] + "?" + query;
+    return links.map((link) => link.split("?")[0] + "?" + query);
   },
   number: function (value) {
     return String(Number(value));
@@ -20,6 +26,9 @@ window.dash_clientside.explorer = {
     const id = window.dash_clientside.callback_context.inputs_list[0].id;
     document.getElementById(JSON.stringify(id))?.setAttribute("aria-valuetext", text); // the slider itself holds the power
     return text;
+  },
+  missing: function (found) {
+    return !found;
   },
   save: function (clicks, ids) {
     const clicked = window.dash_clientside.callback_context.triggered[0];

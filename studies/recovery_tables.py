@@ -1,6 +1,6 @@
 """Every learner of a multi-head layer on the same examples with the same budget: who finds it, how well, how fast.
 
-    python examples/recovery_tables.py --seeds 10 --out tables.json
+    python studies/recovery_tables.py --seeds 10 --out tables.json
 
 Prints Markdown tables of success (relative error below 1e-3 on fresh examples) with 95 % intervals, median errors and
 seconds: planted layers, generic and awkward ones; layers that hide a parity, with controls; one head from queries. Budgets

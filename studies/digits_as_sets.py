@@ -9,7 +9,7 @@ matches  What share of these 4 to 12 images shows the same digit as the query's?
          principal components, scaled to length one. Only shares are told, never which digit an image shows. The images
          of training and test sequences are different ones.
 
-    python examples/digits_as_sets.py --figure digits.png
+    python studies/digits_as_sets.py --figure digits.png
 
 Scikit-learn's regressors need rows of equal length. They get the same tokens end to end, zeros for missing ones; and,
 because a person would not stop there, what a person would make of them: the image itself for `pixels`, for `matches` the

@@ -3,7 +3,7 @@
 Which functions of a query and its keys are learned, from how many samples? Every entry is the test error over the
 variance of the target, 1 being the mean and nothing learned, at the penalty that leave-one-out chooses.
 
-    python examples/learning_curves.py --figure curves.png --out curves.json
+    python studies/learning_curves.py --figure curves.png --out curves.json
 
 RFA has no bias, BRFA the bias 1 in its query-key matrices, RFMLP as many neurons on the concatenated tokens as the heads
 have trained numbers. The targets are those of Fu, Guo, Bai and Mei 2023 (arXiv 2307.11353, section 3.2), without noise,
