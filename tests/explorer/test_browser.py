@@ -58,8 +58,8 @@ def visit(browser, address):
 
 
 def says(page, name: str, pattern: str):
-    page.wait_for_function(f"() => document.getElementById('{name}')?.innerText.match({pattern!r})")
-    return page.inner_text(f"#{name}")
+    found = f"() => document.getElementById('{name}')?.innerText.match({pattern!r})?.input"
+    return page.wait_for_function(found).json_value()
 
 
 def address_has(page, setting: str) -> None:

@@ -109,23 +109,46 @@ def test_a_request_has_a_largest_size(client) -> None:
     assert answer.status_code in (400, 413)
 
 
-def test_a_callback_with_nonsense_does_not_fall_over(client) -> None:
-    layout = client.get("/_dash-dependencies").json
-    (move,) = [entry for entry in layout if "bayes-curve.figure" in entry["output"]]
+def call(client, output: str, value, changed: str = ""):
+    """Return the answer of the callback that has this output, as a browser asks it, with every argument at `value`."""
+    (entry,) = [entry for entry in client.get("/_dash-dependencies").json if output in entry["output"]]
+
+    def named(part):
+        name = part["id"]
+        return {"id": json.loads(name) if name.startswith("{") else name, "property": part["property"], "value": value}
+
     outputs = [
         dict(zip(("id", "property"), part.rsplit(".", 1), strict=True))
-        for part in move["output"].strip(".").split("...")
+        for part in entry["output"].strip(".").split("...")
     ]
+    body = {
+        "output": entry["output"],
+        "outputs": outputs if entry["output"].startswith("..") else outputs[0],
+        "inputs": [named(part) for part in entry["inputs"]],
+        "state": [named(part) for part in entry["state"]],
+        "changedPropIds": [changed] if changed else [],
+    }
+    return client.post("/_dash-update-component", json=body)
+
+
+def test_a_callback_with_nonsense_does_not_fall_over(client) -> None:
     for value in ("<b>", None, 1e308, 10**400, [1], {"a": 1}):
-        names = [json.loads(e["id"]) if e["id"].startswith("{") else e["id"] for e in move["inputs"]]
-        inputs = [
-            {"id": name, "property": e["property"], "value": value}
-            for name, e in zip(names, move["inputs"], strict=True)
-        ]
-        body = {"output": move["output"], "outputs": outputs, "inputs": inputs, "changedPropIds": []}
-        answer = client.post("/_dash-update-component", json=body)
+        answer = call(client, "bayes-curve.figure", value)
         assert answer.status_code == 200
         assert "must be" in answer.json["response"]["bayes-says"]["children"]
+
+
+@pytest.mark.parametrize("runner", ["amp", "sculpt"])
+def test_a_clock_that_strikes_after_the_end_changes_nothing(client, runner) -> None:
+    assert call(client, f"{runner}-job.data", None, f"{runner}-clock.n_intervals").json["response"] == {}
+    lost = call(client, f"{runner}-job.data", "nobody", f"{runner}-clock.n_intervals").json["response"]
+    assert lost[f"{runner}-status"]["children"] == "this run is no longer known"
+    assert lost[f"{runner}-clock"]["disabled"] is True
+
+
+@pytest.mark.parametrize("found", [None, "x", [1], {"frames": 3}, {"frames": [{}], "true": [], "of": ""}])
+def test_only_what_was_found_is_written(client, found) -> None:
+    assert call(client, "sculpt-file.data", found, "sculpt-save.n_clicks").json["response"] == {}
 
 
 def test_claims_recover_from_a_store_that_was_damaged(tmp_path) -> None:

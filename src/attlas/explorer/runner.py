@@ -78,7 +78,8 @@ def connect(
     )
     def step(begin: Any, _run: Any, _cancel: Any, _tick: Any, key: Any, before: Any, given: dict[str, Any]) -> Any:
         entered = ctx.triggered_id in (None, f"{name}-begin")
-        if entered and begin is not True:
+        late = ctx.triggered_id == f"{name}-clock" and key is None  # the clock struck once more after the end
+        if late or (entered and begin is not True):
             return (no_update,) * 7
         if entered or ctx.triggered_id == f"{name}-run":
             try:
