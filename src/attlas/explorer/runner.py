@@ -76,10 +76,10 @@ def connect(
         State(f"{name}-found", "data"),
         {control.name: State(identity(door, control.name), "value") for control in controls},
     )
-    def step(begin: Any, _run: Any, _cancel: Any, _tick: Any, key: Any, before: Any, given: dict[str, Any]) -> Any:
-        entered = ctx.triggered_id in (None, f"{name}-begin")
+    def step(begin: Any, run: Any, cancel: Any, tick: Any, key: Any, before: Any, given: dict[str, Any]) -> Any:
+        entered = not (run or cancel or tick)  # nothing has been pressed or has struck since the page was shown
         late = ctx.triggered_id == f"{name}-clock" and key is None  # the clock struck once more after the end
-        if late or (entered and begin is not True):
+        if (entered and begin is not True) or late:
             return (no_update,) * 7
         if entered or ctx.triggered_id == f"{name}-run":
             try:
@@ -91,7 +91,10 @@ def connect(
         return _stands(queue, key, before, ended)
 
     app.clientside_callback(
-        ClientsideFunction("explorer", "missing"), Output(f"{name}-save", "disabled"), Input(f"{name}-found", "data")
+        ClientsideFunction("explorer", "missing"),
+        Output(f"{name}-save", "disabled"),
+        Input(f"{name}-found", "data"),
+        Input(f"{name}-begin", "data"),  # also when the page is shown again and what was found is there already
     )
 
     @app.callback(
