@@ -69,19 +69,31 @@ def test_cited_keys_exist():
     assert cited <= known
 
 
+RUN_ALL = """
+import sys
+for block in sys.argv[1:]:
+    print(block)
+    exec(compile(block, "block", "exec"), {"__name__": "__main__"})
+"""
+
+
 @pytest.mark.parametrize("page", ["README", "start", "aim", "trained", "features", "recovery", "running", "extending"])
 def test_python_of_the_pages_runs(tmp_path, page):
-    """Block by block in one folder; a block that begins with the name of a file is that file, and runs as it should."""
+    """In one folder and one process, each block with names of its own.
+
+    A block that begins with the name of a file is that file; it runs as a test if that is what its name says.
+    """
     path = ROOT / "README.md" if page == "README" else ROOT / "docs" / f"{page}.md"
-    code = re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
-    assert code
-    for block in code:
-        command = [sys.executable, "-c", block]
-        if name := re.match(r"# (\w+\.py)\n", block):
-            (tmp_path / name[1]).write_text(block)
-            command[1:] = ["-m", "pytest", "-q", name[1]] if name[1].startswith("test_") else [name[1]]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, block + done.stdout + done.stderr
+    blocks = re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
+    assert blocks
+    files = {name[1]: block for block in blocks if (name := re.match(r"# (\w+\.py)\n", block))}
+    for name, block in files.items():
+        (tmp_path / name).write_text(block)
+    commands = [["-m", "pytest", "-q", name] if name.startswith("test_") else [name] for name in files]
+    commands.append(["-c", RUN_ALL, *(block for block in blocks if block not in files.values())])
+    for command in commands:
+        done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_relative_links_of_the_pages_lead_somewhere():
