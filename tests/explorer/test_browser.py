@@ -59,8 +59,11 @@ def visit(browser, address):
 
 
 def says(page, name: str, pattern: str):
-    found = f"() => document.getElementById('{name}')?.innerText.match({pattern!r})?.input"
-    return page.wait_for_function(found).json_value()
+    """Return the text of an element, once it matches."""
+    found = (
+        f"() => {{ const t = document.getElementById('{name}')?.innerText; return t?.match({pattern!r}) ? [t] : null }}"
+    )
+    return page.wait_for_function(found).json_value()[0]
 
 
 def address_has(page, setting: str) -> None:
@@ -135,6 +138,23 @@ def test_message_passing_runs_and_can_be_stopped(visit) -> None:
     assert says(page, "amp-status", "cancelled") == "cancelled"
 
 
+def test_a_run_is_followed_over_a_slow_line_and_behind_another_door(visit) -> None:
+    page = visit("/bayes?d=160&alpha=0.96")
+    says(page, "bayes-says", "At α")
+    line = page.context.new_cdp_session(page)
+    slow = {"offline": False, "latency": 700, "downloadThroughput": -1, "uploadThroughput": -1}
+    line.send("Network.emulateNetworkConditions", slow)  # slower than the clock
+    page.get_by_role("button", name="Run").click()
+    says(page, "amp-status", "step")
+    line.send("Network.emulateNetworkConditions", slow | {"latency": 0})
+    page.get_by_role("link", name="Recovery").click()
+    says(page, "asked-says", "queries")
+    page.get_by_role("link", name="Bayes limits").click()
+    traces(page, "bayes-curve", "t.at(-1).name == 'your runs'")
+    page.reload()
+    traces(page, "bayes-curve", "t.at(-1).name == 'your runs'")
+
+
 def test_random_features_are_drawn(visit) -> None:
     page = visit("/features?target=keys+1&keys=4")
     says(page, "features-says", "after 128 samples")
@@ -166,6 +186,8 @@ def test_a_black_box_is_asked_and_a_body_sculpted(visit) -> None:
     again = visit(link(page))  # a link sculpts by itself
     assert says(again, "sculpt-says", "After polishing") == text
     again.get_by_label("Size of Theta").fill("4")
+    says(again, "sculpt-status", "^$")
+    assert again.get_by_role("button", name="Save data").is_disabled()
     again.wait_for_function("() => document.getElementById('bodies').classList.contains('hidden')")
     address_has(again, "phase=0")
     assert again.title() == "Recovery · attlas"
@@ -207,7 +229,7 @@ def test_figure_and_data_are_files(visit) -> None:
     assert figure.value.suggested_filename == "attlas-bayes-curve.svg"
     with page.expect_download() as data:
         page.get_by_text("Data of the curve").click()
-    assert data.value.suggested_filename == "bayes.csv"
+    assert data.value.suggested_filename.startswith("bayes_channel-softmax_tokens-2_rho-0.5_")
 
 
 def test_claims_are_shown_from_the_store(visit, address) -> None:

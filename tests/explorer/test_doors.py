@@ -76,7 +76,15 @@ def test_what_cannot_be_live_is_refused() -> None:
 def test_the_csv_has_every_digit_of_both_plots(tmp_path) -> None:
     rows = list(csv.DictReader(bayes.data(state(bayes, rho=0.3, trained="on"), tmp_path / "none.db").splitlines()))
     kinds = {row["what"] for row in rows}
-    assert kinds == {"Bayes limit", "perfect recovery", "trained with decay 0.01", "diagram"}
+    assert kinds == {
+        "Bayes limit",
+        "perfect recovery",
+        "trained with decay 0.01",
+        "diagram",
+        "diagram, perfect recovery",
+    }
+    for row in rows[-20:]:
+        assert float(row["alpha"]) == pytest.approx(aim.recovery_threshold(aim.Softmax(2), float(row["rho"])))
     for row in (rows[20], rows[-200]):
         theory = aim.state_evolution(aim.Softmax(2), float(row["alpha"]), float(row["rho"]), steps=0).value
         assert float(row["V"]) == pytest.approx(theory, rel=1e-12)
@@ -140,6 +148,17 @@ def test_a_black_box_tells_everything_in_the_end_and_nothing_before() -> None:
     assert answer == pytest.approx(layers.multi_head_attention(X[None], Theta, W)[0, -1])
 
 
+def test_the_matrices_of_a_box_are_a_file(tmp_path) -> None:
+    chosen = state(recovery_door, dim="3", box="4", asked="6")
+    rows = list(csv.DictReader(recovery_door.matrices(chosen, tmp_path / "none.db").splitlines()))
+    _, _, Theta, W = recovery_door.asked(3, 4)
+    true = [*W[0].ravel(), *Theta[0].ravel()]
+    assert [float(row["true"]) for row in rows] == true
+    assert [row["matrix"] for row in rows] == ["W"] * 9 + ["Theta"] * 9
+    assert [float(row["known"]) for row in rows[:12]] == pytest.approx(true[:12], abs=1e-9)
+    assert [row["known"] for row in rows[12:]] == [""] * 6  # the second and third row of Theta were not asked about
+
+
 @pytest.mark.parametrize("box", range(6))
 def test_black_boxes_of_every_size_are_told(box) -> None:
     for dim in (2, 5, 6):
@@ -193,7 +212,8 @@ def test_what_a_browser_hands_back_is_believed_only_if_it_looks_like_runs(bad) -
     assert bayes._runs([good]) == [good]
     assert bayes._runs([good | {"seed": 10**4300}]) == []
     assert bayes.runs_data(bad).splitlines() == ["channel,tokens,noise,rho,alpha,d,seed,error,converged"]
-    assert bayes.runs_data([good]).splitlines()[1] == "softmax,2,0.0,0.5,0.1,20,0,0.4,"
+    assert bayes.runs_data([good]).splitlines()[1] == "softmax,2,,0.5,0.1,20,0,0.4,"  # which has no noise
+    assert bayes.runs_data([good | {"channel": "linear"}]).splitlines()[1] == "linear,2,0.0,0.5,0.1,20,0,0.4,"
 
 
 def test_a_locked_store_does_not_hold_up_the_theory(tmp_path, monkeypatch) -> None:

@@ -97,11 +97,13 @@ def test_data_are_served(client) -> None:
         ("spectrum", "what,eigenvalue,value"),
         ("features", "what,n,error_over_variance,standard_error,seeds,claim"),
         ("recovery", "query,tokens,answer_1,answer_2,answer_3"),
+        ("matrices", "matrix,row,column,known,true"),
     ):
         given = {"features": {"keys": "4"}, "spectrum": {"trained": "on"}}.get(door, {})
         answer = client.get(f"/data/{door}.csv", query_string=given)
         assert answer.status_code == 200
         assert answer.text.splitlines()[0] == header
+    assert answer.headers["Content-Disposition"].startswith('attachment; filename="matrices_d-6_scale-3_seed-1_phase-0')
 
 
 def test_a_request_has_a_largest_size(client) -> None:
@@ -109,13 +111,20 @@ def test_a_request_has_a_largest_size(client) -> None:
     assert answer.status_code in (400, 413)
 
 
-def call(client, output: str, value, changed: str = ""):
-    """Return the answer of the callback that has this output, as a browser asks it, with every argument at `value`."""
+def call(client, output: str, changed: str = "", **values):
+    """Return the answer of the callback that has this output, as a browser asks it.
+
+    Parameters
+    ----------
+    values
+        Of the arguments, by id and property (`amp_run__n_clicks`), or of all that are not named (`others`).
+    """
     (entry,) = [entry for entry in client.get("/_dash-dependencies").json if output in entry["output"]]
 
     def named(part):
-        name = part["id"]
-        return {"id": json.loads(name) if name.startswith("{") else name, "property": part["property"], "value": value}
+        name, prop = part["id"], part["property"]
+        value = values.get(f"{name}__{prop}".replace("-", "_"), values.get("others"))
+        return {"id": json.loads(name) if name.startswith("{") else name, "property": prop, "value": value}
 
     outputs = [
         dict(zip(("id", "property"), part.rsplit(".", 1), strict=True))
@@ -133,22 +142,55 @@ def call(client, output: str, value, changed: str = ""):
 
 def test_a_callback_with_nonsense_does_not_fall_over(client) -> None:
     for value in ("<b>", None, 1e308, 10**400, [1], {"a": 1}):
-        answer = call(client, "bayes-curve.figure", value)
+        answer = call(client, "bayes-curve.figure", others=value)
         assert answer.status_code == 200
         assert "must be" in answer.json["response"]["bayes-says"]["children"]
 
 
-@pytest.mark.parametrize("runner", ["amp", "sculpt"])
-def test_a_clock_that_strikes_after_the_end_changes_nothing(client, runner) -> None:
-    assert call(client, f"{runner}-job.data", None, f"{runner}-clock.n_intervals").json["response"] == {}
-    lost = call(client, f"{runner}-job.data", "nobody", f"{runner}-clock.n_intervals").json["response"]
-    assert lost[f"{runner}-status"]["children"] == "this run is no longer known"
-    assert lost[f"{runner}-clock"]["disabled"] is True
+@pytest.mark.parametrize("trigger", ["run.n_clicks", "cancel.n_clicks", "clock.n_intervals", "begin.data"])
+def test_a_first_call_begins_nothing_whatever_is_named_as_its_trigger(client, trigger) -> None:
+    assert call(client, "amp-job.data", f"amp-{trigger}", amp_begin__data=False).json["response"] == {}
 
 
-@pytest.mark.parametrize("found", [None, "x", [1], {"frames": 3}, {"frames": [{}], "true": [], "of": ""}])
+def step(client, changed: str, **values):
+    return call(client, "sculpt-job.data", changed, **values, others=4).json["response"]  # d, scale and seed are 4
+
+
+def test_a_run_begins_by_a_link_is_followed_and_ends_once(client) -> None:
+    first = {"sculpt_run__n_clicks": None, "sculpt_cancel__n_clicks": None, "sculpt_clock__n_intervals": 0}
+    begun = step(client, "sculpt-run.n_clicks", **first, sculpt_begin__data=True, sculpt_job__data=None)
+    key = begun["sculpt-job"]["data"]
+    assert begun["sculpt-clock"]["max_intervals"] == 1
+    followed = first | {"sculpt_clock__n_intervals": 7, "sculpt_begin__data": True}
+    told = step(client, "sculpt-clock.n_intervals", **followed, sculpt_job__data=key)
+    assert told["sculpt-clock"]["max_intervals"] == 8  # strikes once more, after this answer
+    assert told["sculpt-run"]["disabled"]
+    back = step(client, "sculpt-cancel.n_clicks", **first, sculpt_begin__data=False, sculpt_job__data=key)
+    assert back["sculpt-run"]["disabled"]  # who comes back to the door finds it going on
+    pressed = followed | {"sculpt_cancel__n_clicks": 1}
+    ended = step(client, "sculpt-cancel.n_clicks", **pressed, sculpt_job__data=key)
+    assert ended["sculpt-status"]["children"] == "cancelled"
+    assert ended["sculpt-job"]["data"] is None
+    assert "sculpt-clock" not in ended
+    assert step(client, "sculpt-clock.n_intervals", **pressed, sculpt_job__data=None) == {}
+    lost = step(client, "sculpt-clock.n_intervals", **pressed, sculpt_job__data="nobody")
+    assert lost["sculpt-status"]["children"] == "this run is no longer known"
+    assert "sculpt-clock" not in lost
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        None,
+        "x",
+        [1],
+        {"frames": 3},
+        {"frames": [{}], "true": [], "of": ""},
+        {"frames": [{"proxy": [0, 0], "flat": [1]}]},
+    ],
+)
 def test_only_what_was_found_is_written(client, found) -> None:
-    assert call(client, "sculpt-file.data", found, "sculpt-save.n_clicks").json["response"] == {}
+    assert call(client, "sculpt-file.data", "sculpt-save.n_clicks", others=found).json["response"] == {}
 
 
 def test_claims_recover_from_a_store_that_was_damaged(tmp_path) -> None:

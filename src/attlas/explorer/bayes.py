@@ -128,7 +128,7 @@ def show(given: dict[str, Any]) -> Any:
             ],
             className="plots",
         ),
-        html.P([file_link("bayes", "Data of the curve and the diagram")]),
+        html.P([file_link("bayes", "Data of the curve and the diagram")], id="bayes-data"),
         run,
     ]
 
@@ -265,11 +265,14 @@ def data(state: dict[str, Any], store: Path) -> str:
     for s in simulations.bayes(store):
         if _same(s.settings, state):
             rows.append((f"{s.learner} ({s.claim})", s.x, rho, s.mean, s.error, s.settings["d"], s.seeds))
-    grid, rhos, values, _ = diagram(name, T, noise)
+    grid, rhos, values, edge = diagram(name, T, noise)
     rows += [
         ("diagram", a, r, v, "", "", "")
         for r, row in zip(rhos, values, strict=True)
         for a, v in zip(grid, row, strict=True)
+    ]
+    rows += [
+        ("diagram, perfect recovery", a, r, 0.0, "", "", "") for a, r in zip(edge, rhos, strict=True) if np.isfinite(a)
     ]
     return table(("what", "alpha", "rho", "V", "standard_error", "d", "seeds"), rows)
 
@@ -288,7 +291,8 @@ def spectrum_data(state: dict[str, Any], _store: Path) -> str:
 def runs_data(runs: Any) -> str:
     """Return a visitor's runs of message passing as CSV."""
     names = ("channel", "tokens", "noise", "rho", "alpha", "d", "seed", "error", "converged")
-    return table(names, ([run.get(name) for name in names] for run in _runs(runs)))
+    told = (run if run["channel"] == "linear" else run | {"noise": ""} for run in _runs(runs))  # others have none
+    return table(names, ([run.get(name) for name in names] for run in told))
 
 
 FILES = {"bayes": data, "spectrum": spectrum_data}
@@ -300,6 +304,7 @@ def connect(app: Dash, store: Path, queue: Queue) -> None:
     @app.callback(
         Output("bayes-curve", "figure"),
         Output("bayes-says", "children"),
+        Output("bayes-data", "className"),
         Input("amp-found", "data"),
         inputs("bayes", CONTROLS),
     )
@@ -309,9 +314,9 @@ def connect(app: Dash, store: Path, queue: Queue) -> None:
             known = simulations.bayes(store)
             simulated = [s for s in known if _same(s.settings, state)]
             text = says(state) + ("" if simulated else _elsewhere(known, state["channel"]))
-            return draw_curve(state, simulated, [run for run in _runs(runs) if _same(run, state)]), text
+            return draw_curve(state, simulated, [run for run in _runs(runs) if _same(run, state)]), text, ""
         except AttlasError as error:
-            return BLANK, str(error)
+            return BLANK, str(error), "hidden"
 
     @app.callback(Output("bayes-diagram", "figure"), inputs("bayes", CONTROLS))
     def place(**given: Any) -> Any:

@@ -12,7 +12,7 @@ from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, dcc
 from attlas import __version__
 from attlas.claims import Tier
 from attlas.errors import InputError
-from attlas.explorer import bayes, claims, features, recovery
+from attlas.explorer import bayes, claims, features, recovery, runner
 from attlas.explorer.controls import read
 from attlas.explorer.jobs import Queue
 
@@ -58,7 +58,7 @@ def _frame() -> Any:
     return html.Div(
         [
             dcc.Location(id="address", refresh="callback-nav"),
-            dcc.Store(id="amp-found"),  # a visitor's runs outlive a change of door
+            *runner.stores("amp", "session"),  # a run goes on behind another door, and runs stay with the tab
             html.A("Skip to the page", href="#door", className="skip"),
             html.Header(
                 [html.A("attlas", href="/", className="name"), html.Nav(id="doors", **{"aria-label": "Doors"})]
@@ -106,7 +106,11 @@ def _files(server: flask.Flask, store: Path) -> None:
             text = f"there are no data of {name[:40]!r}; there are of {', '.join(FILES)}\n"
             return text, 404, {"Content-Type": "text/plain; charset=utf-8"}
         door, make = FILES[name]
-        return flask.Response(make(read(door.ADDRESS, flask.request.args), store), mimetype="text/csv")
+        state = read(door.ADDRESS, flask.request.args)
+        settings = (f"{key}-{value if isinstance(value, str) else format(value, 'g')}" for key, value in state.items())
+        file = "_".join((name, *settings)).replace(" ", "-") + ".csv"
+        headers = {"Content-Disposition": f'attachment; filename="{file}"'}
+        return flask.Response(make(state, store), mimetype="text/csv", headers=headers)
 
 
 def _clientside(app: Dash) -> None:

@@ -74,7 +74,7 @@ def graph(name: str, caption: str) -> Any:
 
 def file_link(name: str, label: str) -> Any:
     """Return a link to data as CSV; the browser adds the settings to it as they change."""
-    return html.A(f"{label} (CSV)", id={"data": name}, href=f"/data/{name}.csv", download=f"{name}.csv")
+    return html.A(f"{label} (CSV)", id={"data": name}, href=f"/data/{name}.csv", download="")
 
 
 def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dash import Dash, Input, Output, State, ctx, dcc, html
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
 
 from attlas import layers, recovery
 from attlas.claims.figure import COLOURS
@@ -48,7 +48,7 @@ def show(given: dict[str, Any]) -> Any:
                 ),
                 panel("recovery", SCULPTED, given),
                 runner.show("sculpt", "Sculpt", [], begin=bool(given.get("phase"))),
-                dcc.Store(id="sculpt-found"),
+                *runner.stores("sculpt"),
                 html.Div(PHASE.show("recovery", given), id="frames", className="row" + hidden),
                 html.P(id="sculpt-says", role="status", className="says"),
                 html.Div(
@@ -76,6 +76,7 @@ def show(given: dict[str, Any]) -> Any:
                     className="plots",
                 ),
                 html.P([file_link("recovery", "The queries and answers")]),
+                html.P([file_link("matrices", "What is known, and what is in the box")]),
             ]
         ),
     ]
@@ -181,7 +182,21 @@ def data(state: dict[str, Any], _store: Path) -> str:
     return table(("query", "tokens", *(f"answer_{k + 1}" for k in range(len(told[0][1])))), rows)
 
 
-FILES = {"recovery": data}
+def matrices(state: dict[str, Any], _store: Path) -> str:
+    """Return the entries of W and Theta that are known, and the true ones, as CSV."""
+    place = int(state["dim"]), int(state["box"])
+    W, Theta = known(*place, int(state["asked"]))
+    _, _, truth, values = asked(*place)
+    both = (("W", W, values[0]), ("Theta", Theta, truth[0]))
+    rows = [
+        (name, *where, "" if np.isnan(value) else value, true[where])
+        for name, found, true in both
+        for where, value in np.ndenumerate(found)
+    ]
+    return table(("matrix", "row", "column", "known", "true"), rows)
+
+
+FILES = {"recovery": data, "matrices": matrices}
 
 
 def body_data(found: Any) -> str:
@@ -205,6 +220,8 @@ def connect(app: Dash, _store: Path, queue: Queue) -> None:
         Output(identity("recovery", "phase"), "value"),
         Output("frames", "className"),
         Output("bodies", "className"),
+        Output("sculpt-found", "data", allow_duplicate=True),
+        Output("sculpt-status", "children", allow_duplicate=True),
         Input("sculpt-found", "data"),
         inputs("recovery", SCULPTED),
         State(identity("recovery", "phase"), "value"),
@@ -213,8 +230,15 @@ def connect(app: Dash, _store: Path, queue: Queue) -> None:
     def done(_found: Any, _given: Any, phase: Any) -> Any:
         """A sculpture is shown from its first phase on; a control that moves makes it another's, and it goes."""
         if ctx.triggered_id != "sculpt-found":
-            return 0, "row hidden", "plots hidden"
-        return phase or 1, "row", "plots"
+            return 0, "row hidden", "plots hidden", None, ""
+        return phase or 1, "row", "plots", no_update, no_update
+
+    for control in SCULPTED:  # they stay where they are while their sculpture is made
+        app.clientside_callback(
+            ClientsideFunction("explorer", "same"),
+            Output(identity("recovery", control.name), "disabled"),
+            Input("sculpt-run", "disabled"),
+        )
 
     @app.callback(
         Output("sculpt-body", "figure"),

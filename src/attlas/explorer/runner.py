@@ -1,7 +1,7 @@
 """A button that starts a long computation, with its progress, a button that stops it, and what came out."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update
 
@@ -10,12 +10,13 @@ from attlas.explorer.controls import Control, identity
 from attlas.explorer.jobs import ENDED, Job, Queue
 
 _OFF = ("0", no_update, False, True)  # progress, what came out, run, cancel
+NOTHING = (no_update,) * 7
 
 
 def show(name: str, label: str, controls: Sequence[Any], begin: bool = False) -> Any:
     """Return the buttons and the progress of a runner, perhaps begun at once.
 
-    What it finds goes to the `dcc.Store` `name`-found, which lives as long as the findings shall.
+    Its job and what it finds go to `stores`, which the page puts where they live as long as they shall.
     """
     return html.Div(
         [
@@ -31,11 +32,15 @@ def show(name: str, label: str, controls: Sequence[Any], begin: bool = False) ->
             html.Progress(id=f"{name}-progress", value="0", max="1", **{"aria-label": "Progress"}),
             html.P(id=f"{name}-status", role="status"),
             dcc.Store(id=f"{name}-begin", data=begin),
-            dcc.Store(id=f"{name}-job"),
             dcc.Download(id=f"{name}-file"),
-            dcc.Interval(id=f"{name}-clock", interval=400, disabled=True),
+            dcc.Interval(id=f"{name}-clock", interval=400, max_intervals=0),  # strikes once after every answer
         ]
     )
+
+
+def stores(name: str, storage: Literal["memory", "session"] = "memory") -> list[Any]:
+    """Return the places of the job that is under way, `name`-job, and of what was found, `name`-found."""
+    return [dcc.Store(id=f"{name}-job"), dcc.Store(id=f"{name}-found", storage_type=storage)]
 
 
 def connect(
@@ -62,7 +67,7 @@ def connect(
 
     @app.callback(
         Output(f"{name}-job", "data"),
-        Output(f"{name}-clock", "disabled"),
+        Output(f"{name}-clock", "max_intervals"),
         Output(f"{name}-status", "children"),
         Output(f"{name}-progress", "value"),
         Output(f"{name}-found", "data"),
@@ -78,17 +83,18 @@ def connect(
     )
     def step(begin: Any, run: Any, cancel: Any, tick: Any, key: Any, before: Any, given: dict[str, Any]) -> Any:
         entered = not (run or cancel or tick)  # nothing has been pressed or has struck since the page was shown
-        late = ctx.triggered_id == f"{name}-clock" and key is None  # the clock struck once more after the end
-        if (entered and begin is not True) or late:
-            return (no_update,) * 7
-        if entered or ctx.triggered_id == f"{name}-run":
+        pressed = None if entered else ctx.triggered_id  # of a first call Dash names anything
+        again = (tick or 0) + 1
+        if pressed == f"{name}-run" or (entered and begin is True):
             try:
-                return queue.submit(name, **settings(given, before)), False, "waiting", "0", no_update, True, False
+                return queue.submit(name, **settings(given, before)), again, "waiting", "0", no_update, True, False
             except AttlasError as error:
-                return None, True, str(error), *_OFF
-        if ctx.triggered_id == f"{name}-cancel":
+                return None, no_update, str(error), *_OFF
+        if key is None:  # nothing is under way
+            return NOTHING
+        if pressed == f"{name}-cancel":
             queue.cancel(key)
-        return _stands(queue, key, before, ended)
+        return _stands(queue, key, before, ended, again)
 
     app.clientside_callback(
         ClientsideFunction("explorer", "missing"),
@@ -106,20 +112,20 @@ def connect(
     def save(_clicks: Any, found: Any) -> Any:
         try:
             return {"content": written(found), "filename": f"{name}.csv", "type": "text/csv"}
-        except (KeyError, TypeError, ValueError):  # not what a job of ours has sent
+        except (LookupError, TypeError, ValueError):  # not what a job of ours has sent
             return no_update
 
 
-def _stands(queue: Queue, key: Any, before: Any, ended: Callable[[Job, Any], tuple[str, Any]]) -> Any:
-    """Return how the job of this key stands: its key, whether the clock stops, words, progress, findings, both buttons."""
+def _stands(queue: Queue, key: Any, before: Any, ended: Callable[[Job, Any], tuple[str, Any]], again: int) -> Any:
+    """Return how the job of this key stands: its key, when the clock stops, words, progress, findings, both buttons."""
     job = queue.look(key)
     if job is None:
-        return None, True, "this run is no longer known", *_OFF
+        return None, no_update, "this run is no longer known", *_OFF
     if job.stage not in ENDED:
         ahead = queue.ahead(key)
         text = job.text or (f"waiting, {ahead} before this one" if ahead else "starting")
-        return no_update, False, text, f"{job.share:.3f}", no_update, True, False
+        return no_update, again, text, f"{job.share:.3f}", no_update, True, False
     if job.stage != "done":
-        return None, True, job.text, *_OFF
+        return None, no_update, job.text, *_OFF
     text, found = ended(job, before)
-    return None, True, text, "1", found, False, True
+    return None, no_update, text, "1", found, False, True

@@ -27,6 +27,9 @@ window.dash_clientside.explorer = {
     document.getElementById(JSON.stringify(id))?.setAttribute("aria-valuetext", text); // the slider itself holds the power
     return text;
   },
+  same: function (value) {
+    return Boolean(value);
+  },
   missing: function (found) {
     return !found;
   },
