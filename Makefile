@@ -44,6 +44,7 @@ lock: $(READY)
 
 $(READY): $(LOCKED) pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q src # once, also where PYTHONDONTWRITEBYTECODE would leave it to every process
 	@touch $(READY)
 
 $(LOCKED): requirements.lock

@@ -36,6 +36,22 @@ def attlas(tmp_path):
     return run
 
 
+@pytest.fixture
+def attlas_here(tmp_path, monkeypatch, capfd):
+    """Run the command line in an empty folder and in this process, which has imported everything already."""
+    from attlas.cli import main
+
+    def run(*arguments):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["attlas", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capfd.readouterr()
+        return subprocess.CompletedProcess(sys.argv, end.value.code or 0, out, err)
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def browser():
     """The system's Chromium, without a window; it asks nothing of any network on its own."""

@@ -173,13 +173,13 @@ def test_store_check(attlas, fast, tmp_path):
         (["run", "--speed"], 2, "No such option"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_sentence_and_nothing_is_written(attlas, tmp_path, arguments, code, message):
+def test_bad_input_is_one_sentence_and_nothing_is_written(attlas_here, tmp_path, arguments, code, message):
     db = sqlite3.connect(tmp_path / "other.sqlite")
     db.execute("CREATE TABLE contacts (name TEXT)")
     db.commit()
     db.close()
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    done = attlas(*arguments)
+    done = attlas_here(*arguments)
     assert done.returncode == code, done.stderr
     assert message in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stderr

@@ -9,36 +9,38 @@ from attlas import aim
 KEYS = ["alpha", "rho", "tokens", "mse", "overlap", "error", "threshold", "status"]
 
 
-def test_a_point(attlas, tmp_path):
-    done = attlas("predict", "softmax", "--tokens", 2, "--rho", 0.5, "--alpha", 0.1, "--json")
+def test_a_point(attlas_here, tmp_path):
+    done = attlas_here("predict", "softmax", "--tokens", 2, "--rho", 0.5, "--alpha", 0.1, "--json")
     found = json.loads(done.stdout)
     assert list(found) == KEYS
     assert found["mse"] == pytest.approx(0.39219602, abs=6e-9)
     assert found["error"] == pytest.approx(0.120853, abs=6e-7)
     assert found["threshold"] == 0.1875
     assert found["overlap"] == pytest.approx(1 - 0.39219602 / 1.5, abs=6e-9)
-    assert "mse        0.392196" in attlas("predict", "softmax").stdout
+    assert "mse        0.392196" in attlas_here("predict", "softmax").stdout
     assert not list(tmp_path.iterdir())
 
 
-def test_other_channels(attlas):
-    linear = json.loads(attlas("predict", "linear", "--noise", 0.25, "--alpha", 0.2, "--json").stdout)
+def test_other_channels(attlas_here):
+    linear = json.loads(attlas_here("predict", "linear", "--noise", 0.25, "--alpha", 0.2, "--json").stdout)
     assert linear["mse"] == pytest.approx(0.51784964, abs=6e-9)
     assert linear["threshold"] is None
-    hardmax = json.loads(attlas("predict", "hardmax", "--alpha", 0.25, "--json").stdout)
+    hardmax = json.loads(attlas_here("predict", "hardmax", "--alpha", 0.25, "--json").stdout)
     assert hardmax["mse"] == pytest.approx(0.44010521, abs=1e-8)
     assert hardmax["error"] == pytest.approx(0.500459, abs=6e-7)
 
 
-def test_ranges(attlas, tmp_path):
-    done = attlas("predict", "softmax", "--alpha", "0.01:0.25:5", "--rho", "0.5:1:2", "--csv", "--plot", "curve.png")
+def test_ranges(attlas_here, tmp_path):
+    done = attlas_here(
+        "predict", "softmax", "--alpha", "0.01:0.25:5", "--rho", "0.5:1:2", "--csv", "--plot", "curve.png"
+    )
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert len(rows) == 10
     for row in rows:
         expected = aim.state_evolution(aim.Softmax(2), float(row["alpha"]), float(row["rho"])).value
         assert float(row["mse"]) == pytest.approx(expected, abs=1e-10)
     assert (tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
-    assert len(json.loads(attlas("predict", "softmax", "--tokens", "2:4:3", "--json").stdout)) == 3
+    assert len(json.loads(attlas_here("predict", "softmax", "--tokens", "2:4:3", "--json").stdout)) == 3
 
 
 @pytest.mark.parametrize(
@@ -58,8 +60,8 @@ def test_ranges(attlas, tmp_path):
         (["sigmoid"], "No such command"),
     ],
 )
-def test_bad_input(attlas, tmp_path, arguments, message):
-    done = attlas("predict", *arguments)
+def test_bad_input(attlas_here, tmp_path, arguments, message):
+    done = attlas_here("predict", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -73,25 +75,27 @@ def test_status_is_read_off_the_equation():
     assert _status(aim.Softmax(2), 0.3922, 0.1, 0.5) == "out of steps"
 
 
-def test_phase_diagrams(attlas, tmp_path):
-    over_width = attlas("predict", "softmax", "--alpha", "0.01:0.3:20", "--rho", "0.1:2:20", "--diagram", "widths.png")
+def test_phase_diagrams(attlas_here, tmp_path):
+    over_width = attlas_here(
+        "predict", "softmax", "--alpha", "0.01:0.3:20", "--rho", "0.1:2:20", "--diagram", "widths.png"
+    )
     assert over_width.stdout == ""
     assert "drawn to widths.png" in over_width.stderr
-    attlas("predict", "softmax", "--alpha", "0.01:0.3:20", "--tokens", "2,3,5", "--diagram", "lengths.png")
+    attlas_here("predict", "softmax", "--alpha", "0.01:0.3:20", "--tokens", "2,3,5", "--diagram", "lengths.png")
     assert {path.name for path in tmp_path.iterdir()} == {"widths.png", "lengths.png"}
-    refused = attlas("predict", "softmax", "--diagram", "point.png")
+    refused = attlas_here("predict", "softmax", "--diagram", "point.png")
     assert refused.returncode == 2
     assert "alpha must be an increasing list" in refused.stderr
 
 
-def test_trained(attlas, tmp_path):
+def test_trained(attlas_here, tmp_path):
     command = ("predict", "trained", "--channel", "softmax", "--tokens", 2, "--rho", 0.5, "--alpha", 0.1)
-    found = json.loads(attlas(*command, "--decay", 0.01, "--json").stdout)
+    found = json.loads(attlas_here(*command, "--decay", 0.01, "--json").stdout)
     assert found["error"] == pytest.approx(0.5373, abs=5e-5)
     assert found["rank"] == pytest.approx(0.394, abs=5e-4)
     assert found["bayes"] == pytest.approx(0.39219602, abs=6e-9)
     ranges = ("--alpha", "0.05:0.2:3", "--decay", "0.01:0.3:2")
-    done = attlas("predict", "trained", *ranges, "--csv", "--plot", "curves.png", "--diagram", "diagram.png")
+    done = attlas_here("predict", "trained", *ranges, "--csv", "--plot", "curves.png", "--diagram", "diagram.png")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert len(rows) == 6
     for row in rows:
@@ -111,8 +115,8 @@ def test_trained(attlas, tmp_path):
         (["--json", "--csv"], "exclude each other"),
     ],
 )
-def test_bad_input_to_trained(attlas, arguments, message):
-    done = attlas("predict", "trained", *arguments)
+def test_bad_input_to_trained(attlas_here, arguments, message):
+    done = attlas_here("predict", "trained", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
