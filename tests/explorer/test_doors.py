@@ -150,7 +150,7 @@ def test_a_black_box_tells_everything_in_the_end_and_nothing_before() -> None:
 
 def test_the_matrices_of_a_box_are_a_file(tmp_path) -> None:
     chosen = state(recovery_door, dim="3", box="4", asked="6")
-    rows = list(csv.DictReader(recovery_door.matrices(chosen, tmp_path / "none.db").splitlines()))
+    rows = list(csv.DictReader(recovery_door.matrices_data(chosen, tmp_path / "none.db").splitlines()))
     _, _, Theta, W = recovery_door.asked(3, 4)
     true = [*W[0].ravel(), *Theta[0].ravel()]
     assert [float(row["true"]) for row in rows] == true

@@ -65,6 +65,11 @@ def span(name: str, tokens: int) -> float:
     return float(f"{(4.0 if name == 'hardmax' else 1.25) / max(count, 1):.3g}")
 
 
+def chosen(state: dict[str, Any]) -> float:
+    """Return the alpha of the slider, which holds a share of the axis."""
+    return float(state["alpha"] * span(state["channel"], int(state["tokens"])))
+
+
 @kept(2048)
 def curve(name: str, tokens: int, noise: float, rho: float) -> tuple[Array, Array, float]:
     """Return alphas, V and the threshold of perfect recovery (NaN for none)."""
@@ -98,6 +103,12 @@ def spectrum(name: str, tokens: int, noise: float, rho: float, decay: float, alp
     density = found.spectrum(x)
     end = int(np.flatnonzero(density > 0).max(initial=100)) + 10  # the bulk ends well before the grid
     return found, x[:end], density[:end]
+
+
+def _spectrum(state: dict[str, Any]) -> Any:
+    """Return the spectrum at the settings of the page."""
+    settings = (state[name] for name in ("noise", "rho", "decay"))
+    return spectrum(state["channel"], int(state["tokens"]), *settings, chosen(state))
 
 
 def show(given: dict[str, Any]) -> Any:
@@ -136,7 +147,7 @@ def show(given: dict[str, Any]) -> Any:
 def says(state: dict[str, Any]) -> str:
     """Return in words what the plots show."""
     name, T, rho, noise = state["channel"], int(state["tokens"]), state["rho"], state["noise"]
-    alpha = state["alpha"] * span(name, T)
+    alpha = chosen(state)
     V = float(aim.curve(channel_of(name, T, noise), alpha, rho)["mse"].values[0, 0])
     threshold = curve(name, T, noise, rho)[2]
     text = f"At α = {alpha:.4g} the best error is V = {V:.4f} (1 is that of the prior mean). "
@@ -147,7 +158,7 @@ def says(state: dict[str, Any]) -> str:
     if state["trained"] == "on" and name == "hardmax":
         text += " The theory of training is not derived for hardmax."
     if _trains(state):
-        found, _, _ = spectrum(name, T, noise, rho, state["decay"], alpha)
+        found, _, _ = _spectrum(state)
         text += f" Training with decay {state['decay']:.3g} reaches {found.value:.4f}, with rank {found.rank:.3f} d."
     return text
 
@@ -186,11 +197,11 @@ def draw_curve(
         shapes = ["star" if r.get("converged") else "star-open" for r in runs]
         trace = points(x, y, [0.0] * len(x), "your runs", 6, text=label)
         traces.append(trace | {"marker": {"color": COLOURS[1], "symbol": shapes, "size": 12}})
-    chosen = state["alpha"] * span(name, T)
+    alpha = chosen(state)
     mark = {
         "type": "line",
-        "x0": chosen,
-        "x1": chosen,
+        "x0": alpha,
+        "x1": alpha,
         "yref": "paper",
         "y0": 0,
         "y1": 1,
@@ -231,7 +242,7 @@ def draw_diagram(state: dict[str, Any]) -> dict[str, Any]:
     ]
     if np.isfinite(edge).any():
         traces.append(line(edge, rhos, "perfect recovery", 1))
-    here = [state["alpha"] * span(name, T)], [state["rho"]], [0.0]
+    here = [chosen(state)], [state["rho"]], [0.0]
     traces.append(
         points(*here, "chosen", 5) | {"marker": {"color": "#ffffff", "size": 11, "line": {"color": "#000", "width": 2}}}
     )
@@ -241,9 +252,7 @@ def draw_diagram(state: dict[str, Any]) -> dict[str, Any]:
 
 def draw_spectrum(state: dict[str, Any]) -> dict[str, Any]:
     """Return the plot of the eigenvalues after training."""
-    name, T = state["channel"], int(state["tokens"])
-    alpha = state["alpha"] * span(name, T)
-    found, x, density = spectrum(name, T, state["noise"], state["rho"], state["decay"], alpha)
+    found, x, density = _spectrum(state)
     label = f"{1 - found.rank:.3f} of the eigenvalues are zero"
     return {
         "data": [line(x, density, label, 1, fill="tozeroy")],
@@ -281,9 +290,7 @@ def spectrum_data(state: dict[str, Any], _store: Path) -> str:
     """Return the spectrum after training as CSV: the share of zeros, and the density of the other eigenvalues."""
     if not _trains(state):
         raise InputError("a spectrum needs training shown (trained=on), and an output other than hardmax")
-    name, T = state["channel"], int(state["tokens"])
-    alpha = state["alpha"] * span(name, T)
-    found, x, density = spectrum(name, T, state["noise"], state["rho"], state["decay"], alpha)
+    found, x, density = _spectrum(state)
     rows = [("share of zeros", 0.0, 1 - found.rank), *(("density", *place) for place in zip(x, density, strict=True))]
     return table(("what", "eigenvalue", "value"), rows)
 
@@ -346,9 +353,8 @@ def _task(given: dict[str, Any], before: Any) -> dict[str, Any]:
         "rho": state["rho"],
     }
     channel_of(settings["channel"], settings["tokens"], settings["noise"])
-    alpha = state["alpha"] * span(state["channel"], int(state["tokens"]))
     return settings | {
-        "alpha": alpha,
+        "alpha": chosen(state),
         "d": int(state["d"]),
         "seed": 1 + max((run["seed"] for run in _runs(before)), default=-1),
     }

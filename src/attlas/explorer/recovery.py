@@ -169,7 +169,7 @@ def draw_known(dim: int, box: int, count: int) -> tuple[dict[str, Any], dict[str
     W, Theta = known(dim, box, count)
     _, _, truth, values = asked(dim, box)
     scale = float(max(np.abs(truth).max(), np.abs(values).max()))
-    return _matrices(W, Theta, scale), _matrices(values[0], truth[0], scale)
+    return _heat_maps(W, Theta, scale), _heat_maps(values[0], truth[0], scale)
 
 
 def data(state: dict[str, Any], _store: Path) -> str:
@@ -182,7 +182,7 @@ def data(state: dict[str, Any], _store: Path) -> str:
     return table(("query", "tokens", *(f"answer_{k + 1}" for k in range(len(told[0][1])))), rows)
 
 
-def matrices(state: dict[str, Any], _store: Path) -> str:
+def matrices_data(state: dict[str, Any], _store: Path) -> str:
     """Return the entries of W and Theta that are known, and the true ones, as CSV."""
     place = int(state["dim"]), int(state["box"])
     W, Theta = known(*place, int(state["asked"]))
@@ -196,9 +196,6 @@ def matrices(state: dict[str, Any], _store: Path) -> str:
     return table(("matrix", "row", "column", "known", "true"), rows)
 
 
-FILES = {"recovery": data, "matrices": matrices}
-
-
 def body_data(found: Any) -> str:
     """Return all phases of a sculpture as CSV: points, and lines by both their ends."""
     rows: list[tuple[Any, ...]] = []
@@ -210,6 +207,9 @@ def body_data(found: Any) -> str:
         marks += [("found head", head) for head in frame["heads"] or ()]
         rows += [(number, what, *place, "", "") for what, place in marks]
     return table(("sculpture", "phase", "what", "x", "y", "end_x", "end_y"), [(found["of"], *row) for row in rows])
+
+
+FILES = {"recovery": data, "matrices": matrices_data}
 
 
 def connect(app: Dash, _store: Path, queue: Queue) -> None:
@@ -227,11 +227,11 @@ def connect(app: Dash, _store: Path, queue: Queue) -> None:
         State(identity("recovery", "phase"), "value"),
         prevent_initial_call=True,
     )
-    def done(_found: Any, _given: Any, phase: Any) -> Any:
+    def done(found: Any, _given: Any, phase: Any) -> Any:
         """A sculpture is shown from its first phase on; a control that moves makes it another's, and it goes."""
-        if ctx.triggered_id != "sculpt-found":
-            return 0, "row hidden", "plots hidden", None, ""
-        return phase or 1, "row", "plots", no_update, no_update
+        if found and ctx.triggered_id == "sculpt-found":
+            return phase or 1, "row", "plots", no_update, no_update
+        return 0, "row hidden", "plots hidden", None, ""
 
     for control in SCULPTED:  # they stay where they are while their sculpture is made
         app.clientside_callback(
@@ -251,7 +251,7 @@ def connect(app: Dash, _store: Path, queue: Queue) -> None:
         try:
             place = min(int(PHASE.read(phase)), len(found["frames"])) if found else 0
             return draw_body(found, place - 1) if place else (BLANK, "")
-        except (AttlasError, KeyError, IndexError, TypeError, ValueError):  # not what a job of ours has sent
+        except (AttlasError, LookupError, TypeError, ValueError):  # not what a job of ours has sent
             return BLANK, "this is no sculpture"
 
     @app.callback(
@@ -297,7 +297,7 @@ def _query(dim: int, box: int, count: int) -> Any:
     return html.Table([html.Caption(f"Query {min(count, len(told))}"), html.Tbody([*rows, answered])])
 
 
-def _matrices(W: Any, Theta: Any, scale: float) -> dict[str, Any]:
+def _heat_maps(W: Any, Theta: Any, scale: float) -> dict[str, Any]:
     """Return two heat maps side by side."""
     colours = {"zmin": -scale, "zmax": scale, "colorscale": "RdBu", "reversescale": True}
     shared = {"type": "heatmap", "xgap": 2, "ygap": 2, "hovertemplate": "%{z}<extra></extra>"} | colours

@@ -10,7 +10,6 @@ from attlas.explorer.controls import Control, identity
 from attlas.explorer.jobs import ENDED, Job, Queue
 
 _OFF = ("0", no_update, False, True)  # progress, what came out, run, cancel
-NOTHING = (no_update,) * 7
 
 
 def show(name: str, label: str, controls: Sequence[Any], begin: bool = False) -> Any:
@@ -91,7 +90,7 @@ def connect(
             except AttlasError as error:
                 return None, no_update, str(error), *_OFF
         if key is None:  # nothing is under way
-            return NOTHING
+            return (no_update,) * 7
         if pressed == f"{name}-cancel":
             queue.cancel(key)
         return _stands(queue, key, before, ended, again)
@@ -117,7 +116,7 @@ def connect(
 
 
 def _stands(queue: Queue, key: Any, before: Any, ended: Callable[[Job, Any], tuple[str, Any]], again: int) -> Any:
-    """Return how the job of this key stands: its key, when the clock stops, words, progress, findings, both buttons."""
+    """Return how the job of this key stands: key, strikes of the clock, words, progress, findings, both buttons."""
     job = queue.look(key)
     if job is None:
         return None, no_update, "this run is no longer known", *_OFF
