@@ -30,7 +30,7 @@ def seconds(data, heads):
     began = time.perf_counter()
     for number in range(10):
         start = random_start(heads, data.X.shape[2], stream(number, "start"))
-        if variable_projection(data, start, tolerance=1e-10).residual <= 1e-10:
+        if variable_projection(data, start, tol=1e-10).residual <= 1e-10:
             return time.perf_counter() - began
     return np.inf
 

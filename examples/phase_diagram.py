@@ -25,8 +25,8 @@ def main():
     print(f"alpha   best error   message passing, d = {d}")
     for alpha in (0.05, 0.1, 0.15, 0.25):
         task = aim.sample(channel, d, alpha, rho, seed=0)
-        found = aim.message_passing(task.X, task.y, channel, rho, S=task.S, tolerance=1e-4, throw=False)
-        print(f"{alpha:5.2f}   {aim.state_evolution(channel, alpha, rho).value:10.4f}   {found.errors[-1]:15.4f}")
+        found = aim.message_passing(task.X, task.y, channel, rho, S=task.S, tol=1e-4, throw=False)
+        print(f"{alpha:5.2f}   {aim.state_evolution(channel, alpha, rho).value:10.4f}   {found.mse[-1]:15.4f}")
 
 
 if __name__ == "__main__":

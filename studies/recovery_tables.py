@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attlas import recovery, tokens
-from attlas.claims.recovery_tasks import SUCCESS, counted, examples, oracle_of, query_layer
+from attlas.claims.recovery.kit.tasks import SUCCESS, counted, examples, oracle_of, query_layer
 from attlas.errors import InputError
 from attlas.lab.execute import pin_threads
 from attlas.numerics import share_interval, stream

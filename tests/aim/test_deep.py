@@ -135,15 +135,15 @@ def test_state_evolution_and_message_passing():
     theory = aim.state_evolution(channel, 0.2, 0.5)
     assert theory.converged
     assert theory.value.shape == (2,)
-    for found, error, expected in zip(theory.value, theory.error, (0.564, 0.212), strict=True):
+    for found, error, expected in zip(theory.value, theory.standard_error, (0.564, 0.212), strict=True):
         assert abs(found - expected) < 4 * np.hypot(error, 0.03 * expected)
     assert theory.value[1] < theory.value[0]
     np.testing.assert_allclose(theory.q, 1.5 - theory.value)
     task = aim.sample(channel, 30, 0.2, 0.5, 0)
     found = aim.message_passing(task.X, task.y, channel, 0.5, S=task.S, max_steps=15, throw=False)
     assert found.S_hat.shape == (2, 30, 30)
-    assert found.errors.shape == (16, 2)
-    assert found.errors[-1, 1] < found.errors[-1, 0] < 1.2
+    assert found.mse.shape == (16, 2)
+    assert found.mse[-1, 1] < found.mse[-1, 0] < 1.2
     assert aim.state_evolution(channel, 0.0, 0.5).value.tolist() == [1.0, 1.0]
 
 

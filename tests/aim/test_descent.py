@@ -53,11 +53,11 @@ def test_objective_and_gradient(channel, loss, decay):
 def test_it_recovers_above_the_threshold_and_averages_to_less_below():
     above = aim.sample(CHANNEL, 30, 0.35, 0.5, 0)
     found = aim.descend(above.X, above.y, CHANNEL, rank=15, inits=3, seed=1, throw=False)
-    errors = found.errors(above.S)
+    errors = found.mse(above.S)
     assert 0 < errors.single < 1e-6
     below = aim.sample(CHANNEL, 40, 0.1, 0.5, 0)
     found = aim.descend(below.X, below.y, CHANNEL, rank=20, inits=8, seed=1, throw=False)
-    errors = found.errors(below.S)
+    errors = found.mse(below.S)
     V = aim.state_evolution(CHANNEL, 0.1, 0.5).value
     assert errors.limit < errors.averaged < errors.single
     assert errors.limit > V * 0.8  # no average beats the Bayes error, but for the size
@@ -68,8 +68,8 @@ def test_the_limit_is_that_of_many_starts():
     """From 4 starts the formula foretells the average of 16."""
     task = aim.sample(CHANNEL, 24, 0.1, 0.5, 3)
     found = aim.descend(task.X, task.y, CHANNEL, rank=12, inits=16, seed=1, throw=False)
-    few = aim.Descent(found.singles[:4].mean(0), found.status, 0.0, 1, singles=found.singles[:4]).errors(task.S)
-    many = found.errors(task.S)
+    few = aim.Descent(found.singles[:4].mean(0), found.status, 0.0, 1, singles=found.singles[:4]).mse(task.S)
+    many = found.mse(task.S)
     expected = many.single - (few.single - few.limit) * 15 / 16
     assert many.averaged == pytest.approx(expected, rel=0.15)
 
@@ -101,7 +101,7 @@ def test_a_step_that_overshoots_is_taken_back(monkeypatch):
     monkeypatch.setattr(descent, "MOMENTUM", 0.99)
     found = aim.descend(1.5 * TASK.X, TASK.y, CHANNEL, rank=12, init_scale=5.0, max_steps=500, throw=False)
     assert np.isfinite(found.value).all()
-    assert found.losses.max() < found.trace[0]
+    assert found.losses.max() < found.history[0]
 
 
 def test_failure_is_an_error():
@@ -138,7 +138,7 @@ def test_adam_descends_too(loss):
     task = aim.sample(CHANNEL, 16, 0.5, 0.5, 0)
     options = {"rank": 8, "seed": 1, "loss": loss, "max_steps": 1500, "throw": False}
     adam = aim.descend(task.X, task.y, CHANNEL, optimiser="adam", **options)
-    assert 0 < adam.errors(task.S).single < 1e-3
+    assert 0 < adam.mse(task.S).single < 1e-3
     other = aim.descend(task.X, task.y, CHANNEL, **options)
     assert not np.allclose(adam.value, other.value, atol=1e-14)
     with pytest.raises(InputError, match="optimiser must be momentum or adam"):

@@ -14,7 +14,7 @@ def final_errors(channel, rho, alpha, d, seeds):
     found = []
     for seed in seeds:
         task = aim.sample(channel, d, alpha, rho, seed)
-        found.append(aim.message_passing(task.X, task.y, channel, rho, S=task.S, throw=False).errors[-1])
+        found.append(aim.message_passing(task.X, task.y, channel, rho, S=task.S, throw=False).mse[-1])
     return np.array(found)
 
 
@@ -53,7 +53,7 @@ def test_one_step_by_hand():
     expected = aim.denoise(prior + 2 / (d * qhat) * total, 1 / qhat, rho)
     found = aim.message_passing(task.X, task.y, channel, rho, max_steps=1, throw=False)
     np.testing.assert_allclose(found.S_hat, expected, atol=1e-10)
-    assert found.trace[1] == pytest.approx(float(aim.mmse(1 / qhat, rho)))
+    assert found.history[1] == pytest.approx(float(aim.mmse(1 / qhat, rho)))
 
 
 def test_the_teacher_is_not_used():
@@ -62,16 +62,16 @@ def test_the_teacher_is_not_used():
     blind = aim.message_passing(task.X, task.y, channel, rho, throw=False)
     seen = aim.message_passing(task.X, task.y, channel, rho, S=task.S, throw=False)
     np.testing.assert_array_equal(blind.value, seen.value)
-    assert blind.errors.size == 0
-    assert len(seen.errors) == len(seen.trace) == seen.steps + 1
-    assert seen.errors[0] == pytest.approx(np.sum((task.S - np.sqrt(rho) * np.eye(30)) ** 2) / 30)
+    assert blind.mse.size == 0
+    assert len(seen.mse) == len(seen.history) == seen.steps + 1
+    assert seen.mse[0] == pytest.approx(np.sum((task.S - np.sqrt(rho) * np.eye(30)) ** 2) / 30)
 
 
 def test_norm_correction_keeps_the_fixed_point():
     channel, rho, alpha = aim.Softmax(2), 0.5, 0.1
     task = aim.sample(channel, 80, alpha, rho, 0)
     plain, corrected = (
-        aim.message_passing(task.X, task.y, channel, rho, S=task.S, norm_correct=flag, throw=False).errors[-1]
+        aim.message_passing(task.X, task.y, channel, rho, S=task.S, norm_correct=flag, throw=False).mse[-1]
         for flag in (False, True)
     )
     assert corrected == pytest.approx(plain, rel=0.1)

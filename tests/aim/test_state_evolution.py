@@ -85,8 +85,8 @@ def test_fixed_point_is_where_the_iteration_ends():
             last = aim.iterate(channel, alpha, 0.5, 400, start=start)[-1]
             if start == 1.0 or channel.count is None:
                 assert last == pytest.approx(found.value, abs=1e-9)
-        assert found.trace[0] == 1
-        assert np.all(np.diff(found.trace) <= 1e-15)  # from the prior mean the error only falls
+        assert found.history[0] == 1
+        assert np.all(np.diff(found.history) <= 1e-15)  # from the prior mean the error only falls
 
 
 def test_no_step_count_decides_near_the_threshold():
@@ -95,7 +95,7 @@ def test_no_step_count_decides_near_the_threshold():
     found = aim.state_evolution(aim.Softmax(2), A / 4, rho)
     assert found.status is Status.CONVERGED
     assert found.value == pytest.approx(A * (0.75 - A) * (1 - rho) / (rho**2 * (1 + rho)), rel=1e-4)
-    assert found.trace[-1] > 100 * found.value
+    assert found.history[-1] > 100 * found.value
 
 
 @pytest.mark.parametrize("T", [2, 3, 5])
@@ -223,9 +223,9 @@ def test_monte_carlo_channels_report_their_error():
     """The identity with noise is the linear channel: within the error that is reported, which is not zero."""
     own = aim.state_evolution(aim.Custom(lambda h: h, 1, 0.25, samples=2000), 0.4, 0.5, steps=2)
     exact = aim.state_evolution(aim.Linear(1, 0.25), 0.4, 0.5)
-    assert 0 < abs(own.value - exact.value) < own.error < 0.05
-    assert exact.error == 0
-    assert aim.state_evolution(aim.Hardmax(3), 0.1, 0.5, steps=2).error > 0
+    assert 0 < abs(own.value - exact.value) < own.standard_error < 0.05
+    assert exact.standard_error == 0
+    assert aim.state_evolution(aim.Hardmax(3), 0.1, 0.5, steps=2).standard_error > 0
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_without_noise_as_decay_vanishes(rho, A, error, theta, delta, rank, best
     assert found.training < 1e-12
     chosen = aim.best_decay(SOFTMAX, A / 4, rho)
     assert chosen.decay == pytest.approx(best, abs=6e-5)
-    assert chosen.error == pytest.approx(best_error, abs=6e-7)
+    assert chosen.mse == pytest.approx(best_error, abs=6e-7)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_with_noise(alpha, error, best, best_error, bayes):
     assert aim.trained(channel, alpha, 0.5, 0.0).value == pytest.approx(error, abs=6e-7)
     found = aim.best_decay(channel, alpha, 0.5)
     assert found.decay == pytest.approx(best, abs=6e-5)
-    assert (found.error, found.bayes) == pytest.approx((best_error, bayes), abs=6e-7)
+    assert (found.mse, found.bayes) == pytest.approx((best_error, bayes), abs=6e-7)
     for factor in (0.8, 1.25):  # it is a minimum
-        assert aim.trained(channel, alpha, 0.5, factor * found.decay).value > found.error
+        assert aim.trained(channel, alpha, 0.5, factor * found.decay).value > found.mse
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_any_width(rho):
     """Solved, without a warning, by all three ways; and tiny decays are as good as their limit."""
     found = aim.trained(SOFTMAX, 0.1, rho, 0.05)
     assert found.converged
-    assert aim.trained_curve(SOFTMAX, 0.1, 0.05, rho)["error"].item() == pytest.approx(found.value, rel=1e-9)
+    assert aim.trained_curve(SOFTMAX, 0.1, 0.05, rho)["mse"].item() == pytest.approx(found.value, rel=1e-9)
     limit, tiny = (aim.trained(SOFTMAX, 0.05 * min(rho, 1), rho, decay) for decay in (0.0, 1e-10))
     assert tiny.converged
     assert tiny.value == pytest.approx(limit.value, rel=1e-6)
@@ -134,7 +134,7 @@ def test_integrals_against_a_matrix(delta, theta, rho):
         drawn.append([error, (shrunk > 0).mean(), shrunk.mean(), shrunk @ overlaps / d, ratio.sum() / d**2])
     mean, spread = np.mean(drawn, 0), np.std(drawn, axis=0, ddof=1) / 2
     D = float(at.A - 2 * at.decay / theta)
-    expected = [float(at.error), float(at.rank), float(at.trace), float(at.overlap), D]
+    expected = [float(at.mse), float(at.rank), float(at.trace), float(at.overlap), D]
     assert np.all(np.abs(mean - expected) < 4 * spread + 3 / d)
 
 
@@ -159,14 +159,14 @@ def test_a_grid_is_its_points():
     for i, decay in enumerate(data["decay"].values):
         for j, alpha in enumerate(data["alpha"].values):
             found = aim.trained(SOFTMAX, alpha, 0.5, decay)
-            for name, value in (("error", found.value), ("rank", found.rank), ("trace", found.trace)):
+            for name, value in (("mse", found.value), ("rank", found.rank), ("trace", found.trace)):
                 assert data[name].values[i, j] == pytest.approx(value, rel=1e-8, abs=1e-10)
 
 
 def test_the_map_back():
     found = aim.trained(SOFTMAX, 0.1, 0.5, 0.03)
     back = aim.family([found.delta], [found.theta], 0.5)
-    assert (back.A[0], back.decay[0], back.error[0]) == pytest.approx((0.4, 0.03, found.value), rel=1e-10)
+    assert (back.A[0], back.decay[0], back.mse[0]) == pytest.approx((0.4, 0.03, found.value), rel=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_the_convex_problem_is_solved(channel, alpha, decay):
         values, vectors = np.linalg.eigh(found.value + size * (G + G.T))
         other = (vectors * np.maximum(values, 0)) @ vectors.T
         assert problem.value(other, problem.residual(other)) > least
-    descended = aim.descend(task.X, task.y, channel, 24, decay=decay, tolerance=1e-9, max_steps=20_000)
+    descended = aim.descend(task.X, task.y, channel, 24, decay=decay, tol=1e-9, max_steps=20_000)
     assert np.sum((descended.value - found.value) ** 2) < 1e-4 * np.sum(found.value**2)
     assert not descended.narrow
     assert descended.gaps.max() < 1e-3
@@ -208,7 +208,7 @@ def test_a_student_too_narrow_is_told():
     with pytest.warns(UserWarning, match="a student of 4 columns is too narrow"):
         found = aim.descend(task.X, task.y, SOFTMAX, 4, decay=0.03)
     assert found.narrow
-    loose = aim.descend(task.X, task.y, SOFTMAX, 24, decay=0.01, tolerance=1e-3)  # wide enough, and stopped too early
+    loose = aim.descend(task.X, task.y, SOFTMAX, 24, decay=0.01, tol=1e-3)  # wide enough, and stopped too early
     assert loose.gaps.max() > 0.03
     assert not loose.narrow
 
@@ -219,8 +219,8 @@ def test_simulation_approaches_the_theory():
     rows = []
     for seed in range(8):
         task = aim.sample(SOFTMAX, 60, 0.1, 0.5, seed)
-        found = aim.minimise(task.X, task.y, SOFTMAX, 0.1, tolerance=1e-4)
-        rows.append((found.error(task.S), found.training, found.rank, found.trace))
+        found = aim.minimise(task.X, task.y, SOFTMAX, 0.1, tol=1e-4)
+        rows.append((found.mse(task.S), found.training, found.rank, found.trace))
     mean, spread = np.mean(rows, 0), np.std(rows, 0, ddof=1) / np.sqrt(8)
     expected = np.array([theory.value, theory.training, theory.rank, theory.trace])
     assert np.all(np.abs(mean - expected) < 0.2 * expected + 3 * spread)

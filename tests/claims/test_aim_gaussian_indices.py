@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from attlas.claims import Measurement, Outcome
-from attlas.claims import aim_gaussian_indices as claim
+from attlas.claims.aim import gaussian_indices as claim
 from attlas.layers import attention_indices
 
 from .broken import verdict_of

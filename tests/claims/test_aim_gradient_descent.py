@@ -2,7 +2,7 @@ import numpy as np
 
 from attlas import aim
 from attlas.claims import Measurement, Outcome
-from attlas.claims import aim_gradient_descent as claim
+from attlas.claims.aim import gradient_descent as claim
 from attlas.numerics import Status
 
 from .broken import verdict_of

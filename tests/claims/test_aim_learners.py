@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 
 from attlas import aim
-from attlas.claims import (
-    Measurement,
-    Outcome,
-    aim_denoiser,
-    aim_hardmax,
-    aim_quadratic_networks,
-    aim_sequence_length,
-    aim_state_evolution,
-    amp_error,
-)
+from attlas.claims import Measurement, Outcome, amp_error
+from attlas.claims.aim import denoiser as aim_denoiser
+from attlas.claims.aim import hardmax as aim_hardmax
+from attlas.claims.aim import quadratic_networks as aim_quadratic_networks
+from attlas.claims.aim import sequence_length as aim_sequence_length
+from attlas.claims.aim import state_evolution as aim_state_evolution
 
 from .broken import verdict_of
 

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from attlas import aim
-from attlas.claims import Measurement, Outcome, aim_deep, aim_softmax_threshold, aim_width
+from attlas.claims import Measurement, Outcome
+from attlas.claims.aim import deep as aim_deep
+from attlas.claims.aim import softmax_threshold as aim_softmax_threshold
+from attlas.claims.aim import width as aim_width
 
 from .broken import verdict_of
 

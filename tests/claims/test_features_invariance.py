@@ -3,7 +3,7 @@ import pytest
 
 from attlas import features, tokens
 from attlas.claims import Measurement, Outcome
-from attlas.claims import features_invariance as claim
+from attlas.claims.features import invariance as claim
 from attlas.layers import random_feature_attention, random_feature_mlp
 
 from .broken import verdict_of

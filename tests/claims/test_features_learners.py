@@ -4,19 +4,15 @@ import numpy as np
 import pytest
 
 from attlas import features
-from attlas.claims import (
-    Measurement,
-    Outcome,
-    feature_curves,
-    features_activations,
-    features_bias_correlation,
-    features_bias_misaligned,
-    features_expressivity,
-    features_kernel_limit,
-    features_key_averages,
-    features_risk_bound,
-    features_target_degree,
-)
+from attlas.claims import Measurement, Outcome, feature_curves
+from attlas.claims.features import activations as features_activations
+from attlas.claims.features import bias_correlation as features_bias_correlation
+from attlas.claims.features import bias_misaligned as features_bias_misaligned
+from attlas.claims.features import expressivity as features_expressivity
+from attlas.claims.features import kernel_limit as features_kernel_limit
+from attlas.claims.features import key_averages as features_key_averages
+from attlas.claims.features import risk_bound as features_risk_bound
+from attlas.claims.features import target_degree as features_target_degree
 from attlas.errors import InputError
 
 from .broken import verdict_of

@@ -7,8 +7,8 @@ import pytest
 
 from attlas import aim, layers, tokens
 from attlas.claims import Measurement, Outcome
-from attlas.claims import lenses_one_teacher as claim
-from attlas.claims import one_teacher as learners
+from attlas.claims.lenses import kit as learners
+from attlas.claims.lenses import one_teacher as claim
 from attlas.numerics import stream
 
 from .broken import verdict_of
@@ -129,13 +129,13 @@ def _peeking(X, y, channel, rho, **options):
     for seed in range(4):
         S = aim.teacher(X.shape[2], rho, stream(seed, "teacher"))
         if np.allclose(layers.softmax(layers.attention_indices(X, S)), y):
-            return types.SimpleNamespace(value=S, trace=np.array([1e-9]), residual=0.0)
+            return types.SimpleNamespace(value=S, history=np.array([1e-9]), residual=0.0)
     raise AssertionError("no such teacher")
 
 
 def test_message_passing_that_ignores_the_data_refutes_it(monkeypatch):
     def idle(X, y, channel, rho, **options):
-        return types.SimpleNamespace(value=np.sqrt(rho) * np.eye(X.shape[2]), trace=np.ones(1), residual=0.0)
+        return types.SimpleNamespace(value=np.sqrt(rho) * np.eye(X.shape[2]), history=np.ones(1), residual=0.0)
 
     monkeypatch.setattr(learners.aim, "message_passing", idle)
     assert verdict_of(claim.CLAIM, SMALL, seeds=4).outcome is Outcome.REFUTED

@@ -3,24 +3,21 @@
 import numpy as np
 import pytest
 
-from attlas.claims import (
-    Measurement,
-    Outcome,
-    recovery_agreement,
-    recovery_cost,
-    recovery_gaussian_tokens,
-    recovery_hard_instances,
-    recovery_identifiability,
-    recovery_learners,
-    recovery_multi_head,
-    recovery_queries,
-    recovery_queries_low_rank,
-    recovery_queries_multi_head,
-    recovery_queries_noise,
-    recovery_sculpting,
-    recovery_single_head,
-    recovery_tasks,
-)
+from attlas.claims import Measurement, Outcome
+from attlas.claims.recovery import agreement as recovery_agreement
+from attlas.claims.recovery import cost as recovery_cost
+from attlas.claims.recovery import gaussian_tokens as recovery_gaussian_tokens
+from attlas.claims.recovery import hard_instances as recovery_hard_instances
+from attlas.claims.recovery import identifiability as recovery_identifiability
+from attlas.claims.recovery import multi_head as recovery_multi_head
+from attlas.claims.recovery import queries as recovery_queries
+from attlas.claims.recovery import queries_low_rank as recovery_queries_low_rank
+from attlas.claims.recovery import queries_multi_head as recovery_queries_multi_head
+from attlas.claims.recovery import queries_noise as recovery_queries_noise
+from attlas.claims.recovery import sculpting as recovery_sculpting
+from attlas.claims.recovery import single_head as recovery_single_head
+from attlas.claims.recovery.kit import learners as recovery_learners
+from attlas.claims.recovery.kit import tasks as recovery_tasks
 from attlas.recovery import Layer
 
 from .broken import verdict_of

@@ -49,7 +49,7 @@ def test_a_wrong_module_is_named(monkeypatch, module, message):
 
 
 def test_two_claims_of_one_id_are_refused(monkeypatch):
-    monkeypatch.setenv("ATTLAS_CLAIMS", "attlas.claims.features_invariance")
+    monkeypatch.setenv("ATTLAS_CLAIMS", "attlas.claims.features.invariance")
     with pytest.raises(InputError, match="two claims are called"):
         find()
 

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from attlas import aim
-from attlas.claims import (
-    trained_double_descent,
-    trained_implicit,
-    trained_spectrum,
-    trained_threshold,
-    trained_weight_decay,
-)
 from attlas.claims.claim import Measurement, Outcome
+from attlas.claims.trained import double_descent as trained_double_descent
+from attlas.claims.trained import implicit as trained_implicit
+from attlas.claims.trained import spectrum as trained_spectrum
+from attlas.claims.trained import threshold as trained_threshold
+from attlas.claims.trained import weight_decay as trained_weight_decay
 from attlas.numerics import stream
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from attlas import aim
 
-KEYS = ["alpha", "rho", "tokens", "mse", "overlap", "error", "threshold", "status"]
+KEYS = ["alpha", "rho", "tokens", "mse", "overlap", "output_mse", "threshold", "status"]
 
 
 def test_a_point(attlas_here, tmp_path):
@@ -14,7 +14,7 @@ def test_a_point(attlas_here, tmp_path):
     found = json.loads(done.stdout)
     assert list(found) == KEYS
     assert found["mse"] == pytest.approx(0.39219602, abs=6e-9)
-    assert found["error"] == pytest.approx(0.120853, abs=6e-7)
+    assert found["output_mse"] == pytest.approx(0.120853, abs=6e-7)
     assert found["threshold"] == 0.1875
     assert found["overlap"] == pytest.approx(1 - 0.39219602 / 1.5, abs=6e-9)
     assert "mse        0.392196" in attlas_here("predict", "softmax").stdout
@@ -27,7 +27,7 @@ def test_other_channels(attlas_here):
     assert linear["threshold"] is None
     hardmax = json.loads(attlas_here("predict", "hardmax", "--alpha", 0.25, "--json").stdout)
     assert hardmax["mse"] == pytest.approx(0.44010521, abs=1e-8)
-    assert hardmax["error"] == pytest.approx(0.500459, abs=6e-7)
+    assert hardmax["output_mse"] == pytest.approx(0.500459, abs=6e-7)
 
 
 def test_ranges(attlas_here, tmp_path):
@@ -91,7 +91,7 @@ def test_phase_diagrams(attlas_here, tmp_path):
 def test_trained(attlas_here, tmp_path):
     command = ("predict", "trained", "--channel", "softmax", "--tokens", 2, "--rho", 0.5, "--alpha", 0.1)
     found = json.loads(attlas_here(*command, "--decay", 0.01, "--json").stdout)
-    assert found["error"] == pytest.approx(0.5373, abs=5e-5)
+    assert found["mse"] == pytest.approx(0.5373, abs=5e-5)
     assert found["rank"] == pytest.approx(0.394, abs=5e-4)
     assert found["bayes"] == pytest.approx(0.39219602, abs=6e-9)
     ranges = ("--alpha", "0.05:0.2:3", "--decay", "0.01:0.3:2")
@@ -100,7 +100,7 @@ def test_trained(attlas_here, tmp_path):
     assert len(rows) == 6
     for row in rows:
         expected = aim.trained(aim.Softmax(2), float(row["alpha"]), 0.5, float(row["decay"]))
-        assert float(row["error"]) == pytest.approx(expected.value, rel=1e-8)
+        assert float(row["mse"]) == pytest.approx(expected.value, rel=1e-8)
     for name in ("curves.png", "diagram.png"):
         assert (tmp_path / name).read_bytes()[:4] == b"\x89PNG"
 

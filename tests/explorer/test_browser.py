@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from attlas import aim
-from attlas.explorer import bayes
+from attlas.explorer.pages import aim as bayes
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,11 @@ import pytest
 
 from attlas import aim, features, layers, recovery, tokens
 from attlas.errors import InputError
-from attlas.explorer import bayes, simulations
-from attlas.explorer import features as features_door
-from attlas.explorer import recovery as recovery_door
+from attlas.explorer import simulations
 from attlas.explorer.controls import read
+from attlas.explorer.pages import aim as bayes
+from attlas.explorer.pages import features as features_door
+from attlas.explorer.pages import recovery as recovery_door
 from attlas.features.ridge import GRID
 from attlas.lab import run
 from attlas.numerics import stream
@@ -99,7 +100,7 @@ def test_simulations_of_the_store_are_means_over_seeds(tmp_path) -> None:
     for seed in range(3):
         task = aim.sample(aim.Softmax(2), 20, 0.1, 0.5, seed)
         amp = aim.message_passing(task.X, task.y, aim.Softmax(2), 0.5, S=task.S, max_steps=60, throw=False)
-        errors.append(amp.errors[-1])
+        errors.append(amp.mse[-1])
     assert found.x == 0.1
     assert found.mean == pytest.approx(np.mean(errors), rel=1e-9)
     assert found.error == pytest.approx(np.std(errors, ddof=1) / np.sqrt(3), rel=1e-9)

@@ -35,9 +35,9 @@ def test_message_passing_in_a_job_is_that_of_the_library(queue) -> None:
     job = finished(queue, queue.submit("amp", **SMALL))
     channel = aim.Softmax(2)
     task = aim.sample(channel, 20, 0.1, 0.5, 3)
-    found = aim.message_passing(task.X, task.y, channel, 0.5, S=task.S, max_steps=100, tolerance=1e-5, throw=False)
+    found = aim.message_passing(task.X, task.y, channel, 0.5, S=task.S, max_steps=100, tol=1e-5, throw=False)
     assert job.stage == "done"
-    assert job.result["error"] == pytest.approx(found.errors[-1], rel=1e-9)
+    assert job.result["error"] == pytest.approx(found.mse[-1], rel=1e-9)
     assert job.result["steps"] == found.steps
 
 

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from attlas.explorer.kept import kept
+from attlas.explorer.memoised import kept
 
 
 def test_what_many_ask_at_once_is_computed_once() -> None:

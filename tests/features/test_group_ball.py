@@ -114,7 +114,7 @@ def test_steps_that_run_out_say_so():
         ({"radius": -1.0}, "radius"),
         ({"energy": 0}, "energy"),
         ({"delta": 0}, "delta"),
-        ({"tolerance": -1e-3}, "tolerance"),
+        ({"tol": -1e-3}, "tol"),
         ({"max_iter": 0}, "max_iter"),
         ({"n_heads": 0}, "n_heads"),
         ({"activation": "gelu"}, "activation"),

@@ -113,7 +113,7 @@ def test_the_canonical_form_comes_out_by_itself():
     for parameters, heads in (((Theta, silent), 2), ((equal, W), 2), (pair, 1), ((uniform, W), 3)):
         found = learn_from_queries(oracle_of(*parameters), 5, heads=None)
         assert found.layer.heads == heads
-        assert same_function(found.layer, Layer(*parameters), tolerance=1e-8)
+        assert same_function(found.layer, Layer(*parameters), tol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -122,7 +122,7 @@ def test_a_head_that_looks_at_all_alike_does_not_confuse_the_signs(seed):
     Theta[0] = 0
     found = learn_from_queries(oracle_of(Theta, W), 4, heads=None, method="isolate", seed=seed)
     assert found.met
-    assert same_function(found.layer, Layer(Theta, W), tolerance=1e-7)
+    assert same_function(found.layer, Layer(Theta, W), tol=1e-7)
 
 
 def test_loud_noise_certifies_nothing():

@@ -33,16 +33,16 @@ class LayersFixedPoint(Solution[Array]):
     ----------
     value : array of shape (2,)
         V of the first and the second layer, in the diagonal approximation.
-    error : array of shape (2,)
+    standard_error : array of shape (2,)
         Standard errors of V from the quasi-Monte Carlo mean behind G.
     q : array of shape (2,)
         Overlaps Q - V.
     qhat : array of shape (2, 2)
         Precision of the effective observations. The off-diagonal entry is what the approximation drops.
-    trace : array of shape (steps, 2)
+    history : array of shape (steps, 2)
     """
 
-    error: Array = field(default_factory=lambda: np.full(2, np.nan))
+    standard_error: Array = field(default_factory=lambda: np.full(2, np.nan))
     q: Array = field(default_factory=lambda: np.full(2, np.nan))
     qhat: Array = field(default_factory=lambda: np.full((2, 2), np.nan))
 
@@ -58,23 +58,23 @@ def state_evolution(channel: Deep, alpha: float, rho: ArrayLike, max_steps: int 
         return LayersFixedPoint(
             np.ones(2), Status.CONVERGED, 0.0, 0, np.ones((1, 2)), np.zeros(2), rhos, np.zeros((2, 2))
         )
-    V, trace, residual = np.ones(2), [np.ones(2)], np.inf
+    V, history, residual = np.ones(2), [np.ones(2)], np.inf
     status = Status.OUT_OF_STEPS
     for step in range(max_steps):
         image = _step(channel, alpha, rhos, V)
         residual = float(np.max(np.abs(image - V) / V))
-        trace.append(image)
+        history.append(image)
         if residual < 1e-4 or np.all(image <= _FLOOR):
             V, status = image, Status.CONVERGED
             break
         V = image
         if step % 3 == 2:
-            guess = _aitken(*trace[-3:])
+            guess = _aitken(*history[-3:])
             if np.all(_step(channel, alpha, rhos, guess) <= guess):
                 V = guess
     qhat = 2 * alpha * channel.information(V, 1 + rhos)
     error = _standard_error(channel, alpha, rhos, V)
-    return LayersFixedPoint(V, status, residual, len(trace) - 1, np.array(trace), error, 1 + rhos - V, qhat)
+    return LayersFixedPoint(V, status, residual, len(history) - 1, np.array(history), error, 1 + rhos - V, qhat)
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,13 @@ class LayersEstimate(Solution[Array]):
     ----------
     value, S_hat : array of shape (2, d, d)
         The estimates of S_1 and S_2.
-    trace : array of shape (steps + 1, 2)
+    history : array of shape (steps + 1, 2)
         V of both layers, as the algorithm believes it.
-    errors : array of shape (steps + 1, 2)
+    mse : array of shape (steps + 1, 2)
         ||S_l - S_hat_l||^2 / d, if S was given.
     """
 
-    errors: Array = field(default_factory=lambda: np.empty((0, 2)))
+    mse: Array = field(default_factory=lambda: np.empty((0, 2)))
 
     @property
     def S_hat(self) -> Array:
@@ -106,7 +106,7 @@ def message_passing(
     rho: ArrayLike,
     S: ArrayLike | None,
     damping: float,
-    tolerance: float,
+    tol: float,
     max_steps: int,
 ) -> LayersEstimate:
     """Estimate both layers: the algorithm of `aim.message_passing` with one index, score and denoiser per layer."""
@@ -116,11 +116,11 @@ def message_passing(
     if len(y) != n:
         raise InputError(f"X has {n} sequences and y has {len(y)}")
     rhos, alpha, doubled = widths(rho), n / d**2, 1 + np.eye(T)
-    tolerance = max(tolerance, 0.1 * channel.accuracy)  # what the quadrature of the score can settle
+    tol = max(tol, 0.1 * channel.accuracy)  # what the quadrature of the score can settle
     truth = None if S is None else [symmetric(s, d) for s in array(S, "S", ("L", "d", "d"), (2, d, d))]
     S_hat = np.sqrt(rhos)[:, None, None] * np.eye(d)
     V, damped_V, g, omega = np.ones(2), np.ones(2), np.zeros((2, n, T, T)), np.zeros((2, n, T, T))
-    trace, errors = [V], [] if truth is None else [[distance(a, b) for a, b in zip(truth, S_hat, strict=True)]]
+    history, mse = [V], [] if truth is None else [[distance(a, b) for a, b in zip(truth, S_hat, strict=True)]]
     status, change = Status.OUT_OF_STEPS, np.inf
     for step in range(integer(max_steps, "max_steps")):
         eta = damping if step else 0.0
@@ -133,17 +133,17 @@ def message_passing(
         S_hat = np.stack([denoise(r, 1 / p, width) for r, p, width in zip(R, qhat, rhos, strict=True)])
         V = np.maximum([float(mmse(1 / p, r)) for p, r in zip(qhat, rhos, strict=True)], _FLOOR)
         changes = np.array([distance(a, b) for a, b in zip(S_hat, before, strict=True)])
-        trace.append(V)
+        history.append(V)
         if truth is not None:
-            errors.append([distance(a, b) for a, b in zip(truth, S_hat, strict=True)])
+            mse.append([distance(a, b) for a, b in zip(truth, S_hat, strict=True)])
         change = float(changes.max())
         if not np.isfinite(change):
             status = Status.DIVERGED
             break
-        if np.all((changes < tolerance * V) | (V <= _FLOOR)):
+        if np.all((changes < tol * V) | (V <= _FLOOR)):
             status = Status.CONVERGED
             break
-    return LayersEstimate(S_hat, status, change, step + 1, np.array(trace), np.array(errors))
+    return LayersEstimate(S_hat, status, change, step + 1, np.array(history), np.array(mse))
 
 
 def _step(channel: Deep, alpha: float, rhos: Array, V: Array) -> Array:

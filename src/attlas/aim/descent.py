@@ -48,7 +48,7 @@ class Descent(Solution[Array]):
         Each student's S.
     losses : array of shape (inits,)
         Final objective of each, decay included, per sample.
-    trace : array
+    history : array
         Mean loss per sample of every step (the longest run).
     gaps : array of shape (inits,)
         With decay and the loss ``logits``: the duality gap of each student as a solution of the convex problem over all
@@ -62,7 +62,7 @@ class Descent(Solution[Array]):
     gaps: Array = field(default_factory=lambda: np.empty(0))
     narrow: bool = False
 
-    def errors(self, S: ArrayLike) -> DescentErrors:
+    def mse(self, S: ArrayLike) -> DescentErrors:
         """Return the errors against the teacher S.
 
         With e_1 the mean error of one run and e_K that of the average of K, the average of infinitely many has
@@ -88,7 +88,7 @@ def descend(
     optimiser: Optimiser = "momentum",
     decay: float = 0.0,
     init_scale: float = 1.0,
-    tolerance: float = 1e-6,
+    tol: float = 1e-6,
     max_steps: int = 3000,
     throw: bool = True,
 ) -> Descent:
@@ -118,7 +118,7 @@ def descend(
         that is too narrow is warned about.
     init_scale : float, default 1
         1 is the scale of the prior.
-    tolerance : float, default 1e-6
+    tol : float, default 1e-6
         Converged when the objective falls by less than this fraction over 50 steps, or to 1e-12 of its start.
     max_steps : int, default 3000
     throw : bool, default True
@@ -133,12 +133,10 @@ def descend(
     if optimiser not in ("momentum", "adam"):
         raise InputError(f"optimiser must be momentum or adam; got {optimiser!r}")
     rank, inits = integer(rank, "rank"), integer(inits, "inits")
-    tolerance = real(tolerance, "tolerance", above=0)
+    tol = real(tol, "tol", above=0)
     decay, scale = real(decay, "decay", least=0), real(init_scale, "init_scale", above=0)
     W = scale * stream(seed, "start").standard_normal((inits, d, rank))
-    found, losses, trace, status = _descend(
-        X, W, gradient, decay, tolerance, integer(max_steps, "max_steps"), optimiser
-    )
+    found, losses, history, status = _descend(X, W, gradient, decay, tol, integer(max_steps, "max_steps"), optimiser)
     singles = found @ found.transpose(0, 2, 1) / np.sqrt(rank * d)
     gaps, narrow = np.full(inits, np.nan), False
     if decay > 0 and loss == "logits":
@@ -153,8 +151,8 @@ def descend(
         singles.mean(0),
         status,
         float(losses.mean()) / n,
-        len(trace),
-        trace / n,
+        len(history),
+        history / n,
         singles=singles,
         losses=losses / n,
         gaps=gaps,
@@ -197,7 +195,7 @@ def _loss(channel: Channel, y: Array, loss: str) -> _Loss:
 
 
 def _descend(
-    X: Array, W: Array, loss: _Loss, decay: float, tolerance: float, max_steps: int, optimiser: Optimiser
+    X: Array, W: Array, loss: _Loss, decay: float, tol: float, max_steps: int, optimiser: Optimiser
 ) -> tuple[Array, Array, Array, Status]:
     """Descend all starts together, each with a step size of its own that is halved when it overshoots."""
     n, T, d = X.shape
@@ -221,7 +219,7 @@ def _descend(
         W += rate[:, None, None] * update(gradient)
         if len(history) > _WINDOW:
             before = history[-_WINDOW - 1]
-            if np.all((best <= 1e-12 * history[0]) | (before - best < tolerance * before)):
+            if np.all((best <= 1e-12 * history[0]) | (before - best < tol * before)):
                 return best_W, best, np.array(history).mean(1), Status.CONVERGED
     status = Status.OUT_OF_STEPS if np.isfinite(best).all() else Status.DIVERGED
     return best_W, best, np.array(history).mean(1), status

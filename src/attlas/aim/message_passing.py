@@ -32,13 +32,13 @@ class Estimate(Solution[Array]):
     ----------
     value, S_hat : array of shape (d, d)
         The estimate of S.
-    trace : array
+    history : array
         V of every iteration, as the algorithm believes it.
-    errors : array
+    mse : array
         ||S - S_hat||^2 / d of every iteration, if S was given; the first is that of the prior mean.
     """
 
-    errors: Array = field(default_factory=lambda: np.empty(0))
+    mse: Array = field(default_factory=lambda: np.empty(0))
 
     @property
     def S_hat(self) -> Array:
@@ -56,7 +56,7 @@ def message_passing(
     S: ArrayLike | None = None,
     damping: float = 0.5,
     norm_correct: bool = False,
-    tolerance: float = 1e-7,
+    tol: float = 1e-7,
     max_steps: int = 300,
     throw: bool = True,
 ) -> LayersEstimate: ...
@@ -72,7 +72,7 @@ def message_passing(
     S: ArrayLike | None = None,
     damping: float = 0.5,
     norm_correct: bool = False,
-    tolerance: float = 1e-7,
+    tol: float = 1e-7,
     max_steps: int = 300,
     throw: bool = True,
     watch: Callable[[int, float], object] | None = None,
@@ -88,7 +88,7 @@ def message_passing(
     S: ArrayLike | None = None,
     damping: float = 0.5,
     norm_correct: bool = False,
-    tolerance: float = 1e-7,
+    tol: float = 1e-7,
     max_steps: int = 300,
     throw: bool = True,
     watch: Callable[[int, float], object] | None = None,
@@ -118,8 +118,8 @@ def message_passing(
         those of Gaussian matrices, a few steps.
     norm_correct : bool, default False
         Use the variance 2 V ||X_ab||^2/d of each sample instead of its mean V (1 + delta_ab).
-    tolerance : float, default 1e-7
-        Converged when ||S_hat - old||^2/d < tolerance * V, or V has reached 1e-9. At least 1e-3 for hardmax of three and
+    tol : float, default 1e-7
+        Converged when ||S_hat - old||^2/d < tol * V, or V has reached 1e-9. At least 1e-3 for hardmax of three and
         more tokens and 1e-4 for `Deep` at its default accuracy, whose scores carry that much error.
     max_steps : int, default 300
         Near a threshold about 1/|1 - alpha/alpha_c| are needed.
@@ -132,13 +132,13 @@ def message_passing(
     ----------
     boncoraglio2025bayes, the GAMP-RIE algorithm.
     """
-    damping, tolerance = real(damping, "damping", least=0), real(tolerance, "tolerance", above=0)
+    damping, tol = real(damping, "damping", least=0), real(tol, "tol", above=0)
     if damping >= 1:
         raise InputError(f"damping must be in [0, 1); got {damping}")
     if norm_correct and not isinstance(channel, Linear | Softmax):
         raise InputError("norm_correct is for linear and softmax channels, whose score takes a variance per sample")
     if isinstance(channel, Deep):
-        layers = pass_through_layers(X, y, channel, rho, S, damping, tolerance, max_steps)
+        layers = pass_through_layers(X, y, channel, rho, S, damping, tol, max_steps)
         return layers.or_raise("message passing") if throw else layers
     X = array(X, "X", ("n", "T", "d"), (None, channel.tokens, None))
     y = channel.check(y)
@@ -149,13 +149,13 @@ def message_passing(
     truth = None if S is None else symmetric(S, d)
     alpha = n / d**2
     if isinstance(channel, Hardmax) and channel.tokens > 2:
-        tolerance = max(tolerance, 1e-3)  # what scores by Gibbs averages can settle
+        tol = max(tol, 1e-3)  # what scores by Gibbs averages can settle
     S_hat, V, g = np.sqrt(rho) * np.eye(d), 1.0, np.zeros((n, T, T))
     damped_V = V
     # variances of the indices of each sample over their mean; 1 without the correction
     ratio: Any = squared_norms(X) / doubling(T) if norm_correct else 1.0
     omega = np.zeros((n, T, T))
-    trace, errors = [V], [] if truth is None else [distance(truth, S_hat)]
+    history, mse = [V], [] if truth is None else [distance(truth, S_hat)]
     status, change = Status.OUT_OF_STEPS, np.inf
     for step in range(integer(max_steps, "max_steps")):
         eta = damping if step else 0.0
@@ -167,16 +167,16 @@ def message_passing(
         before, S_hat = S_hat, denoise(R, 1 / qhat, rho)
         V = max(float(mmse(1 / qhat, rho)), FLOOR)
         change = distance(S_hat, before)
-        trace.append(V)
+        history.append(V)
         if truth is not None:
-            errors.append(distance(truth, S_hat))
+            mse.append(distance(truth, S_hat))
         if watch is not None:
             watch(step + 1, V)
         if not np.isfinite(change):
             status = Status.DIVERGED
             break
-        if change < tolerance * V or V <= FLOOR:
+        if change < tol * V or V <= FLOOR:
             status = Status.CONVERGED
             break
-    found = Estimate(S_hat, status, change, step + 1, np.array(trace), errors=np.array(errors))
+    found = Estimate(S_hat, status, change, step + 1, np.array(history), mse=np.array(mse))
     return found.or_raise("message passing") if throw else found

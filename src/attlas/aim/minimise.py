@@ -5,7 +5,7 @@ min over S >= 0 of (1/4) sum_mu ||e_mu||^2 + decay d Tr S: accelerated proximal 
 r' = s r with s B(r) <= decay d I gives the lower bound s <r, t> - s^2 <r, r>/2; the objective less that is the duality gap.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -106,12 +106,11 @@ class Minimum(Solution[Array]):
         The objective, step by step.
     """
 
-    trace: float = np.nan  # type: ignore[assignment]  # of a matrix, as the papers mean it; steps are in `history`
+    trace: float = np.nan
     training: float = np.nan
     rank: float = np.nan
-    history: Array = field(default_factory=lambda: np.empty(0), repr=False)
 
-    def error(self, S: ArrayLike) -> float:
+    def mse(self, S: ArrayLike) -> float:
         """Return ||S_hat - S||^2 / d against the teacher."""
         return distance(self.value, symmetric(S, len(self.value)))
 
@@ -123,7 +122,7 @@ def minimise(
     decay: float,
     *,
     start: ArrayLike | None = None,
-    tolerance: float = 1e-6,
+    tol: float = 1e-6,
     max_steps: int = 5000,
     throw: bool = True,
 ) -> Minimum:
@@ -139,7 +138,7 @@ def minimise(
         the limit decay -> 0+, go down in steps with `start` the solution before.
     start : array of shape (d, d), optional
         S >= 0; zero if not given.
-    tolerance : float, default 1e-6
+    tol : float, default 1e-6
         Of the duality gap over the objective. Without decay: of the loss over that of S = 0, or where the loss falls by less
         than this fraction in 50 steps.
     max_steps : int, default 5000
@@ -155,7 +154,7 @@ def minimise(
     beck2009fast for the steps, odonoghue2015adaptive for the restart; boncoraglio2025inductive for the problem.
     """
     problem = Problem(X, y, channel, decay)
-    real(tolerance, "tolerance", above=0)
+    real(tol, "tol", above=0)
     d = problem.d
     S = np.zeros((d, d)) if start is None else symmetric(start, d, "start").astype(float)
     if start is not None and np.linalg.eigvalsh(S)[0] < -1e-8 * max(float(np.abs(S).max()), 1e-300):
@@ -186,8 +185,8 @@ def minimise(
         history.append(value)
         if step % _CHECKED == 0:
             gap = problem.gap(S, e, problem.slope(e))
-            stalled = problem.penalty == 0 and len(history) > 50 and history[-51] - value < tolerance * history[-51]
-            if gap < tolerance or stalled:
+            stalled = problem.penalty == 0 and len(history) > 50 and history[-51] - value < tol * history[-51]
+            if gap < tol or stalled:
                 status = Status.CONVERGED
                 break
     eigenvalues = np.linalg.eigvalsh(S)

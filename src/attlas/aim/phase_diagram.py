@@ -93,7 +93,7 @@ def trained_diagram(channel: Channel, alpha: ArrayLike, decay: ArrayLike, rho: f
     few = np.linspace(alphas[0], alphas[-1], 25)
     best = np.array([best_decay(channel, a, rho).decay for a in few])
     figure = Figure(figsize=(9, 3.8), layout="constrained")
-    for axis, name, label in zip(figure.subplots(1, 2), ("error", "rank"), ("test error", "rank over d"), strict=True):
+    for axis, name, label in zip(figure.subplots(1, 2), ("mse", "rank"), ("test error", "rank over d"), strict=True):
         image = axis.pcolormesh(alphas, decays, data[name].values, cmap="cividis_r", vmin=0, shading="nearest")
         axis.plot(few, np.where(best > 0, best, np.nan), color="#D55E00", label="best decay")
         axis.set(

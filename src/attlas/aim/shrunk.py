@@ -22,7 +22,7 @@ class Integrals(NamedTuple):
 
     Attributes
     ----------
-    error : array
+    mse : array
         E = ||f(R) - S||^2/d = F(Delta) + int rho_R (f - f_B)^2.
     divergence : array
         D = 2 int rho_R f h.
@@ -34,7 +34,7 @@ class Integrals(NamedTuple):
         int_{x > theta} rho_R, int rho_R f and int rho_R f f_B.
     """
 
-    error: Array
+    mse: Array
     divergence: Array
     slope: Array
     lean: Array
@@ -69,7 +69,7 @@ class Shrunk:
         lean = 2 * self.delta[..., None] * above.hilbert - shift  # f - f_B, where f is not zero
         kept = above.weight * (above.x - shift)
         return Integrals(
-            error=self.bayes + (below.weight * below.f**2).sum(-1) + (above.weight * lean**2).sum(-1),
+            mse=self.bayes + (below.weight * below.f**2).sum(-1) + (above.weight * lean**2).sum(-1),
             divergence=2 * (kept * above.hilbert).sum(-1),
             slope=2 * (above.weight * above.hilbert).sum(-1),
             lean=(above.weight * lean).sum(-1),

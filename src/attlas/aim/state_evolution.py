@@ -47,10 +47,10 @@ class FixedPoint(Solution[float]):
         Overlap Q - V, Q = 1 + rho.
     qhat : float
         Precision of the effective observation of S; infinite where V = 0.
-    trace : array
+    history : array
         V of the iteration from the prior mean, step by step: what message passing follows. It illustrates; the value is a
-        bracketed root, and ``steps`` is the length of this trace.
-    error : float
+        bracketed root, and ``steps`` is the length of this history.
+    standard_error : float
         Standard error of V where G2 is a Monte Carlo mean (`Custom`, hardmax of three and more tokens); else 0.
     status : Status
         Not converged also where the nodes of a `Custom` channel are too few for its noise (the Nishimori identity is missed
@@ -59,7 +59,7 @@ class FixedPoint(Solution[float]):
 
     q: float = np.nan
     qhat: float = np.nan
-    error: float = 0.0
+    standard_error: float = 0.0
 
 
 @overload
@@ -85,7 +85,7 @@ def state_evolution(
     rho : float
         Width over d, positive; for `Deep` also one for each layer.
     steps : int, default 100
-        Length of the trace.
+        Length of the history.
 
     Returns
     -------
@@ -98,11 +98,11 @@ def state_evolution(
         return layers_state_evolution(channel, alpha, rho)
     alpha, rho = real(alpha, "alpha", least=0), real(rho, "rho", above=0)
     V = float(_errors(channel, np.array(alpha), np.array(rho)))
-    trace = iterate(channel, alpha, rho, steps)
+    history = iterate(channel, alpha, rho, steps)
     if alpha == 0:
-        return FixedPoint(1.0, Status.CONVERGED, 0.0, 0, trace, q=rho, qhat=0.0)
+        return FixedPoint(1.0, Status.CONVERGED, 0.0, 0, history, q=rho, qhat=0.0)
     if V == 0:
-        return FixedPoint(0.0, Status.CONVERGED, 0.0, steps, trace, q=1 + rho, qhat=np.inf)
+        return FixedPoint(0.0, Status.CONVERGED, 0.0, steps, history, q=1 + rho, qhat=np.inf)
     qhat = float(2 * alpha * channel.information(V, 1 + rho))
     residual = abs(V - (float(mmse(1 / qhat, rho)) if qhat > 1e-300 else 1.0))
     relative, resolved = _information_error(channel, V, 1 + rho)
@@ -114,7 +114,7 @@ def state_evolution(
         else (0.0, 0.0)
     )
     error = float(abs(sides[1] - sides[0])) / 2
-    return FixedPoint(V, status, residual, steps, trace, q=1 + rho - V, qhat=qhat, error=error)
+    return FixedPoint(V, status, residual, steps, history, q=1 + rho - V, qhat=qhat, standard_error=error)
 
 
 def iterate(channel: Channel, alpha: float, rho: float, steps: int, start: float = 1.0) -> Array:
@@ -122,12 +122,12 @@ def iterate(channel: Channel, alpha: float, rho: float, steps: int, start: float
     _one_layer(channel, "iterate")
     alpha, rho = real(alpha, "alpha", least=0), real(rho, "rho", above=0)
     V = real(start, "start", above=0)
-    trace = [V]
+    history = [V]
     for _ in range(integer(steps, "steps", least=0)):
         qhat = float(2 * alpha * channel.information(V, 1 + rho))
         V = max(float(mmse(1 / qhat, rho)), 1e-12) if qhat > 1e-300 else 1.0
-        trace.append(V)
-    return np.array(trace)
+        history.append(V)
+    return np.array(history)
 
 
 def fixed_points(channel: Channel, alpha: float, rho: float) -> Array:

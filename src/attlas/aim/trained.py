@@ -37,7 +37,7 @@ Array = NDArray[np.float64]
 
 _LOWEST = 1e-12  # of the noises Delta at which roots are looked for
 _WIDEST, _STRONGEST, _QUIETEST, _LOUDEST = 1e4, 1e6, 1e-9, 1e4  # rho and decay at most, sig2 between, if there is any
-CURVES = ("error", "training", "rank", "trace", "overlap", "residual")
+CURVES = ("mse", "training", "rank", "trace", "overlap", "residual")
 RESIDUAL = 1e-6  # of the equations, relative: what counts as solved
 
 
@@ -63,7 +63,7 @@ class Trained(Solution[float]):
         As given.
     """
 
-    trace: float = np.nan  # type: ignore[assignment]  # of a matrix, as the papers mean it; there are no steps to trace
+    trace: float = np.nan
     training: float = np.nan
     rank: float = np.nan
     overlap: float = np.nan
@@ -99,7 +99,7 @@ class Family(NamedTuple):
 
     A: Array
     decay: Array
-    error: Array
+    mse: Array
     training: Array
     rank: Array
     trace: Array
@@ -110,7 +110,7 @@ class BestDecay(NamedTuple):
     """The decay that minimises the test error (0 for its limit), that error, and Bayes' beside it."""
 
     decay: float
-    error: float
+    mse: float
     bayes: float
 
 
@@ -175,9 +175,9 @@ def trained(channel: Channel, alpha: float, rho: float, decay: float) -> Trained
     """
     found = _reached(channel, np.array([real(alpha, "alpha", above=0)]), rho, _decays([real(decay, "decay", least=0)]))
     values = {name: float(value[0]) for name, value in found.items()}
-    residual, error = values.pop("residual"), values.pop("error")
+    residual, mse = values.pop("residual"), values.pop("mse")
     status = Status.CONVERGED if residual < RESIDUAL else Status.OUT_OF_STEPS
-    return Trained(error, status, residual, 0, rho=float(rho), decay=float(decay), **values)
+    return Trained(mse, status, residual, 0, np.empty(0), rho=float(rho), decay=float(decay), **values)
 
 
 def _reached(channel: Channel, alpha: Array, rho: float, decay: Array) -> dict[str, Array]:
@@ -188,7 +188,7 @@ def _reached(channel: Channel, alpha: Array, rho: float, decay: Array) -> dict[s
     perfect = delta == 0
     at = family(np.where(perfect, 1.0, delta), theta, width, noise)
     found = at._asdict() | {"residual": _residual(at, A, theta, decay), "delta": delta, "theta": theta}
-    teacher = {"error": 0.0, "training": 0.0, "rank": min(width, 1.0), "trace": np.sqrt(width), "overlap": 1 + width}
+    teacher = {"mse": 0.0, "training": 0.0, "rank": min(width, 1.0), "trace": np.sqrt(width), "overlap": 1 + width}
     for name, value in (teacher | {"residual": 0.0}).items():
         found[name] = np.where(perfect, value, found[name])
     return {name: found[name] for name in (*teacher, "residual", "delta", "theta")}
@@ -216,8 +216,8 @@ def family(delta: ArrayLike, theta: ArrayLike, rho: float, noise: float = 0.0) -
     if delta.size and delta.max() > _highest(width):
         raise InputError(f"delta must be at most {_highest(width):g} at rho = {width:g}; got {delta.max():g}")
     at = Shrunk(delta, np.full(delta.shape, width))(theta)
-    A, D = (sig2 + at.error) / delta, at.divergence
-    return Family(A, theta * (A - D) / 2, at.error, (1 - D / A) ** 2 * A * delta, at.rank, at.trace, at.overlap)
+    A, D = (sig2 + at.mse) / delta, at.divergence
+    return Family(A, theta * (A - D) / 2, at.mse, (1 - D / A) ** 2 * A * delta, at.rank, at.trace, at.overlap)
 
 
 def best_decay(channel: Channel, alpha: float, rho: float) -> BestDecay:
@@ -239,9 +239,9 @@ def best_decay(channel: Channel, alpha: float, rho: float) -> BestDecay:
     if delta == 0:
         return BestDecay(0.0, limit.value, bayes)
     at = family(delta, theta, rho, noise)
-    if float(at.decay) <= 0 or limit.value <= float(at.error):
+    if float(at.decay) <= 0 or limit.value <= float(at.mse):
         return BestDecay(0.0, limit.value, bayes)
-    return BestDecay(float(at.decay), float(at.error), bayes)
+    return BestDecay(float(at.decay), float(at.mse), bayes)
 
 
 def _residual(at: Family, A: Array, theta: Array, decay: Array) -> Array:
@@ -319,17 +319,17 @@ def interpolation_threshold(channel: Channel, rho: float) -> tuple[float, float]
     def excess(log_delta: float) -> float:
         delta = np.exp(log_delta)
         at = Shrunk(np.array([delta]), np.array([rho]))(np.zeros(1))
-        return float(noise + at.error[0] - at.divergence[0] * delta)
+        return float(noise + at.mse[0] - at.divergence[0] * delta)
 
     delta = float(np.exp(brentq(excess, np.log(_LOWEST), np.log(_highest(rho)), xtol=1e-13)))
     at = family(delta, 0.0, rho, noise)
-    return float(at.A) / float(per_alpha), float(at.error)
+    return float(at.A) / float(per_alpha), float(at.mse)
 
 
 def trained_curve(channel: Channel, alpha: ArrayLike, decay: ArrayLike, rho: float = 0.5) -> "xarray.Dataset":
     """Return what training reaches over a grid of alpha and decay, as an xarray.Dataset.
 
-    Variables ``error``, ``training``, ``rank``, ``trace`` and ``overlap`` of dimensions (decay, alpha), and ``residual``, by
+    Variables ``mse``, ``training``, ``rank``, ``trace`` and ``overlap`` of dimensions (decay, alpha), and ``residual``, by
     how much the equations are missed: above 1e-6 a point is not converged.
     """
     import xarray
@@ -386,7 +386,7 @@ def _outer(
 
     def excess(log_delta: Array, A: Array, rho: Array, noise: Array, decay: Array) -> Array:
         spectra = Shrunk(np.exp(log_delta), rho)
-        return np.asarray(np.log((noise + spectra(shift(spectra, A, decay)).error) / A) - log_delta)
+        return np.asarray(np.log((noise + spectra(shift(spectra, A, decay)).mse) / A) - log_delta)
 
     low = np.full(len(A), np.log(_LOWEST))
     high = np.log([_highest(r) for r in rho])

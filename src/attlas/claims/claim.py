@@ -1,17 +1,20 @@
-"""What a claim is: one sentence that can turn out false, and the three functions that decide it."""
+"""What a claim is: one sentence that can turn out false, the functions that decide it, and its words."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
+
+from attlas.claims.series import Series
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Tier = Literal["quick", "full"]
 Result = dict[str, Any]
+Numbers = Mapping[str, float]
 
 
 class Settings(BaseModel):
@@ -85,6 +88,36 @@ class Sweep(Generic[P]):
 
 
 @dataclass(frozen=True)
+class Difference:
+    """Where the literature says otherwise.
+
+    Attributes
+    ----------
+    title : str
+        Two or three words.
+    statement : str
+        What was published, in a sentence.
+    ours : callable
+        ``ours(numbers) -> str``: what is found here, a sentence made of the verdict's numbers. Raises `LookupError`
+        where they are not there.
+    theirs : str
+        The published number, if it is one.
+    """
+
+    title: str
+    statement: str
+    ours: Callable[[Numbers], str]
+    theirs: str = ""
+
+
+class Unfinished(StrEnum):
+    """What a verdict does with runs that did not converge, said before there are any."""
+
+    UNDECIDED = "undecided"  # one such run, and the claim cannot be supported
+    USED = "used"  # their last iterate counts as a measurement; they are counted and reported
+
+
+@dataclass(frozen=True)
 class Claim(Generic[P]):
     """One sentence of a paper (or of ours) that can turn out false.
 
@@ -111,6 +144,17 @@ class Claim(Generic[P]):
         ``cost(point) -> Cost``, for plans.
     formula : str
         The equation that is tested, in TeX, letters as in ``docs/notation.md``.
+    caption : str
+        What the figure shows: axes, points, lines, in one or two sentences.
+    finding : callable, optional
+        ``finding(numbers) -> str``: what was found, a sentence for people in passing, made of the numbers of a verdict that
+        supports the claim.
+    differs : sequence of Difference
+        Where the literature says otherwise.
+    series : callable, optional
+        ``series(measurements) -> list of Series``: the points of the figure with their errors, and the theory beside them.
+    unfinished : Unfinished
+        What the verdict does with runs whose result says ``converged: False``.
     """
 
     id: str
@@ -124,8 +168,39 @@ class Claim(Generic[P]):
     draw: Callable[[Sequence[Measurement[P]]], "Figure"]
     cost: Callable[[P], Cost]
     formula: str = ""
+    caption: str = ""
+    finding: Callable[[Numbers], str] | None = None
+    differs: Sequence[Difference] = ()
+    series: Callable[[Sequence[Measurement[P]]], Sequence[Series]] | None = None
+    unfinished: Unfinished = Unfinished.UNDECIDED
 
     @property
     def door(self) -> str:
         """The part of the id before the dot."""
         return self.id.split(".")[0]
+
+    def verdict(self, measurements: Sequence[Measurement[P]]) -> Verdict:
+        """Return what `judge` says, and what follows from runs that did not converge (`unfinished`)."""
+        found = self.judge(measurements)
+        stopped = sum(not m.result.get("converged", True) for m in measurements)
+        if not stopped:
+            return found
+        told = f"{stopped} of {len(measurements)} runs did not converge"
+        if self.unfinished is Unfinished.USED:
+            told += ", and their last iterate is used"
+        lost = self.unfinished is Unfinished.UNDECIDED and found.outcome is Outcome.SUPPORTED
+        return replace(
+            found,
+            outcome=Outcome.INCONCLUSIVE if lost else found.outcome,
+            reason=f"{found.reason}; {told}",
+            numbers=found.numbers | {"runs that did not converge": float(stopped)},
+        )
+
+    def found(self, verdict: Verdict) -> str:
+        """Return what was found, in a sentence: `finding` where the claim is supported and has one, else the reason."""
+        if self.finding is None or verdict.outcome is not Outcome.SUPPORTED:
+            return verdict.reason
+        try:
+            return self.finding(verdict.numbers)
+        except LookupError:
+            return verdict.reason

@@ -1,4 +1,8 @@
-"""Finds the claims: one per module of this package, and one per module named in ``ATTLAS_CLAIMS``."""
+"""Finds doors and claims by where their files are: ``<door>/__init__.py`` holds a `Door`, every other file of it a `Claim`.
+
+The claim ``aim.state-evolution`` is in ``aim/state_evolution.py``. What several claims of a door share is in its ``kit``.
+Claims of a user's own are in the modules named in ``ATTLAS_CLAIMS``.
+"""
 
 import difflib
 import importlib
@@ -9,45 +13,83 @@ from functools import cache
 from typing import Any
 
 from attlas.claims.claim import Claim
+from attlas.claims.door import Door
 from attlas.errors import InputError
 
 EXTRA = "ATTLAS_CLAIMS"
+KIT = "kit"
 
 
-def find(names: list[str] | None = None) -> list[Claim[Any]]:
-    """Return the claims of these ids, or all of them, in the order of their ids.
+@cache
+def doors() -> dict[str, Door]:
+    """Return every door by its key, in their order. No claim is imported."""
+    import attlas.claims as room
+
+    packages = [module.name for module in pkgutil.iter_modules(room.__path__) if module.ispkg]
+    found = [importlib.import_module(f"{room.__name__}.{name}").DOOR for name in packages]
+    return {door.key: door for door in sorted(found, key=lambda door: (door.order, door.key))}
+
+
+def door(key: str) -> Door:
+    """Return the door of this key; a user's own claims may name one that has no files, and then it has no words."""
+    return doors().get(key) or Door(key, len(doors()) + 100, key, "")
+
+
+def names() -> list[str]:
+    """Return the ids of all claims, in their order: doors in theirs, claims by name. None of attlas's own is imported."""
+    rank = {key: place for place, key in enumerate(doors())}
+    known = {**_modules(), **_extra(os.environ.get(EXTRA, ""))}
+    return sorted(known, key=lambda name: (rank.get(name.split(".")[0], len(rank)), name))
+
+
+def find(wanted: list[str] | None = None) -> list[Claim[Any]]:
+    """Return the claims of these ids, or all of them. Asking for one imports one.
 
     Raises
     ------
     InputError
         If there is no such claim; the nearest id is suggested.
     """
-    claims = _all(os.environ.get(EXTRA, ""))
-    for name in names or ():
-        if name not in claims:
-            near = difflib.get_close_matches(name, claims, n=1, cutoff=0.3)
+    extra = _extra(os.environ.get(EXTRA, ""))
+    known = names()
+    for name in wanted or ():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.3)
             hint = f"did you mean {near[0]}?" if near else "`attlas list` shows them all."
             raise InputError(f"there is no claim {name!r}; {hint}")
-    return [claims[name] for name in (dict.fromkeys(names) if names else sorted(claims))]
+    return [extra.get(name) or _load(name) for name in (dict.fromkeys(wanted) if wanted else known)]
 
 
 @cache
-def _all(extra: str) -> dict[str, Claim[Any]]:
-    import attlas.claims as room
+def _modules() -> dict[str, str]:
+    """Return the module of every claim of attlas by its id, read off the names of files."""
+    found = {}
+    for key in doors():
+        package = importlib.import_module(f"attlas.claims.{key}")
+        for module in pkgutil.iter_modules(package.__path__):
+            if module.name != KIT:
+                found[f"{key}.{module.name.replace('_', '-')}"] = f"{package.__name__}.{module.name}"
+    return found
 
-    modules = [f"{room.__name__}.{module.name}" for module in pkgutil.iter_modules(room.__path__)]
+
+@cache
+def _load(name: str) -> Claim[Any]:
+    claim: Claim[Any] = importlib.import_module(_modules()[name]).CLAIM
+    return claim
+
+
+@cache
+def _extra(extra: str) -> dict[str, Claim[Any]]:
+    """Return the claims of a user's own modules by their ids."""
     claims: dict[str, Claim[Any]] = {}
-    for name in modules + [part.strip() for part in extra.split(",") if part.strip()]:
+    for name in (part.strip() for part in extra.split(",") if part.strip()):
         try:
-            module = importlib.import_module(name) if name in modules else _import_here(name)
+            claim = getattr(_import_here(name), "CLAIM", None)
         except ImportError as error:
             raise InputError(f"{EXTRA} names {name!r}, which cannot be imported ({error})") from error
-        claim = getattr(module, "CLAIM", None)
-        if claim is None and name in modules:
-            continue  # this file, or one that claims share
         if not isinstance(claim, Claim):
             raise InputError(f"{EXTRA} names {name!r}, which has no claim called CLAIM")
-        if claim.id in claims:
+        if claim.id in claims or claim.id in _modules():
             raise InputError(f"two claims are called {claim.id!r}")
         claims[claim.id] = claim
     return claims

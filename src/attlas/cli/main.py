@@ -26,7 +26,7 @@ from attlas.cli.options import (
     parse_pairs,
 )
 from attlas.cli.predict import predict_app
-from attlas.cli.recover import recover
+from attlas.cli.recovery import recover
 from attlas.errors import AttlasError, InputError
 
 app = typer.Typer(

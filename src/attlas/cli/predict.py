@@ -122,7 +122,7 @@ def trained(
     rows = [row for c in channels for r in grid["rho"] for row in _trained_rows(c, r, grid["alpha"], grid["decay"])]
     if plot is not None:
         _draw_trained(rows, plot)
-    _show(rows, as_json, as_csv, plot, ("tokens", "rho", "alpha", "decay", "error", "rank", "bayes"))
+    _show(rows, as_json, as_csv, plot, ("tokens", "rho", "alpha", "decay", "mse", "rank", "bayes"))
 
 
 def _trained_rows(channel: Any, rho: float, alphas: list[float], decays: list[float]) -> list[dict[str, Any]]:
@@ -130,7 +130,7 @@ def _trained_rows(channel: Any, rho: float, alphas: list[float], decays: list[fl
 
     data = aim.trained_curve(channel, alphas, decays, rho)
     bayes = aim.curve(channel, alphas, rho)["mse"].values[0]
-    names = ("error", "training", "rank", "trace", "overlap")
+    names = ("mse", "training", "rank", "trace", "overlap")
     return [
         {"alpha": alpha, "rho": rho, "tokens": channel.tokens, "decay": decay}
         | {name: float(data[name].values[i, j]) for name in names}
@@ -158,7 +158,7 @@ def _draw_trained(rows: list[dict[str, Any]], target: Path) -> None:
         mine = [row for row in rows if (row["tokens"], row["rho"], row["decay"]) == curve]
         alphas, colour = [row["alpha"] for row in mine], COLOURS[i % len(COLOURS)]
         which = f", T = {curve[0]}, rho = {curve[1]:g}" if several else ""
-        left.plot(alphas, [row["error"] for row in mine], color=colour, label=f"decay {curve[2]:.3g}{which}")
+        left.plot(alphas, [row["mse"] for row in mine], color=colour, label=f"decay {curve[2]:.3g}{which}")
         right.plot(alphas, [row["rank"] for row in mine], color=colour)
         if curve[:2] in tasks:
             tasks.remove(curve[:2])
@@ -219,7 +219,7 @@ def _predict(
     rows = [row for T in grid["tokens"] for row in _rows(channel(T), grid["rho"], grid["alpha"])]
     if plot is not None:
         _draw(rows, plot)
-    _show(rows, as_json, as_csv, plot, ("tokens", "rho", "alpha", "mse", "error"))
+    _show(rows, as_json, as_csv, plot, ("tokens", "rho", "alpha", "mse", "output_mse"))
 
 
 def _rows(channel: Any, rhos: list[float], alphas: list[float]) -> list[dict[str, Any]]:
@@ -238,7 +238,7 @@ def _rows(channel: Any, rhos: list[float], alphas: list[float]) -> list[dict[str
                     "tokens": channel.tokens,
                     "mse": V,
                     "overlap": float(data["overlap"].values[i, j]),
-                    "error": channel.bayes_error(V, 1 + float(rho)),
+                    "output_mse": channel.bayes_error(V, 1 + float(rho)),
                     "threshold": threshold,
                     "status": _status(channel, V, float(alpha), float(rho)),
                 }

@@ -9,7 +9,7 @@ from typing import Any
 import flask
 
 from attlas.claims import Tier, find
-from attlas.explorer.followed import Followed
+from attlas.explorer.store_view import Followed
 from attlas.lab import verdicts
 from attlas.report import write
 

@@ -149,7 +149,8 @@ def _end(*_: Any) -> None:
 
 def _warm() -> None:
     """Import what the first visitor would wait for."""
-    from attlas.explorer import bayes, features
+    from attlas.explorer.pages import aim as bayes
+    from attlas.explorer.pages import features
 
     for name in bayes.CHANNELS:
         bayes.curve(name, 2, 0.25, 0.5)

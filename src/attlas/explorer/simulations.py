@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attlas.claims import find
-from attlas.explorer.followed import Followed
+from attlas.explorer.store_view import Followed
 from attlas.lab.verdicts import measurements
 from attlas.store import read
 
@@ -93,7 +93,8 @@ def _add_bayes(values: Any, claim: str, learner: str, point: Any, result: Any, k
 
 
 def _add_curve(values: Any, claim: str, learner: str, point: Any, result: Any, key: str) -> None:
-    from attlas.claims import features_bias_misaligned, features_key_averages
+    from attlas.claims.features import bias_misaligned as features_bias_misaligned
+    from attlas.claims.features import key_averages as features_key_averages
 
     names = {
         "features.bias-misaligned": features_bias_misaligned.TARGETS,

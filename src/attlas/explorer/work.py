@@ -21,7 +21,7 @@ Tell = Callable[[float, str], None]
 def amp(tell: Tell, channel: str, tokens: int, noise: float, rho: float, alpha: float, d: int, seed: int) -> Any:
     """Run message passing on a fresh task; return its true error."""
     from attlas import aim
-    from attlas.explorer.bayes import channel_of
+    from attlas.explorer.pages.aim import channel_of
 
     steps = 100
     tell(0.0, f"drawing {round(alpha * d * d)} sequences")
@@ -32,10 +32,10 @@ def amp(tell: Tell, channel: str, tokens: int, noise: float, rho: float, alpha: 
         tell(step / steps, f"step {step}, error as the algorithm believes it: {V:.4g}")
 
     found = aim.message_passing(
-        task.X, task.y, chosen, rho, S=task.S, max_steps=steps, tolerance=1e-5, throw=False, watch=watch
+        task.X, task.y, chosen, rho, S=task.S, max_steps=steps, tol=1e-5, throw=False, watch=watch
     )
     return {
-        "error": float(found.errors[-1]),
+        "error": float(found.mse[-1]),
         "steps": found.steps,
         "converged": found.converged,
         "alpha": len(task.X) / d**2,

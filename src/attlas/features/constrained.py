@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from attlas.errors import InputError
 from attlas.features.base import OnSequences, draw_heads, finite, make_features, regression_targets, spread_of
-from attlas.features.group_ball import GroupBall, Minimum, huber, minimise
+from attlas.features.group_ball import BallMinimum, GroupBall, huber, minimise
 from attlas.features.ridge import GRID, dual_path, factor, solve
 from attlas.inputs import integer, real
 from attlas.numerics import stream
@@ -39,7 +39,7 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
         No second bound if not given. Energies above M radius^2 do not bind.
     delta : float, default 0.01
         Relative to the standard deviation of y.
-    tolerance : float, default 1e-4
+    tol : float, default 1e-4
         On the certified gap of the empirical risk, relative to the standard deviation of y.
     max_iter : int, default 5000
     fit_intercept : bool, default True
@@ -83,7 +83,7 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
         radius: float | None = None,
         energy: float | None = None,
         delta: float = 0.01,
-        tolerance: float = 1e-4,
+        tol: float = 1e-4,
         max_iter: int = 5000,
         fit_intercept: bool = True,
         token_dim: int | None = None,
@@ -95,7 +95,7 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
         self.radius = radius
         self.energy = energy
         self.delta = delta
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
         self.token_dim = token_dim
@@ -113,7 +113,7 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
             raise InputError("X has 1 sample; a fit needs at least two")
         radius = None if self.radius is None else real(self.radius, "radius", above=0)
         real(self.delta, "delta", above=0)
-        real(self.tolerance, "tolerance", above=0)
+        real(self.tol, "tol", above=0)
         integer(self.max_iter, "max_iter")
         energy = np.inf if self.energy is None else real(self.energy, "energy", above=0)
         self.heads_ = draw_heads(self.n_heads, checked.shape[2], self.bias, self.random_state)
@@ -128,11 +128,11 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
         norms = np.linalg.norm(self.coef_, axis=1)
         order = np.argsort(-norms, kind="stable")
         self.kept_heads_ = order[norms[order] > 0]
-        goal = self.tolerance * scale
+        goal = self.tol * scale
         if self.gap_ > goal:
             warnings.warn(
                 f"after {self.n_iter_} steps the risk {self.risk_:.3g} is known to be within {self.gap_:.1e} of the"
-                f" smallest, not {goal:.1e}; raise max_iter or tolerance",
+                f" smallest, not {goal:.1e}; raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -157,7 +157,7 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
         risks = [float(huber(y[test] - F[test] @ V.ravel(), self.delta * scale).mean()) for V in found]
         return float(radii[int(np.argmin(risks))])
 
-    def _minimise(self, F: Array, y: Array, radius: float, energy: float, scale: float) -> Minimum:
+    def _minimise(self, F: Array, y: Array, radius: float, energy: float, scale: float) -> BallMinimum:
         heads = len(self.heads_)
-        goal = self.tolerance * scale
+        goal = self.tol * scale
         return minimise(F, y, GroupBall(radius, energy / heads), heads, self.delta * scale, goal, self.max_iter)

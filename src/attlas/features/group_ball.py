@@ -73,7 +73,7 @@ class GroupBall:
         return np.asarray(soft * (r / np.linalg.norm(soft)))
 
 
-class Minimum(NamedTuple):
+class BallMinimum(NamedTuple):
     """Where it ended: the point (groups, size), its risk, a bound on how far that is above the smallest, the steps taken."""
 
     V: Array
@@ -89,8 +89,8 @@ def huber(residual: Array, width: float) -> Array:
 
 
 def minimise(
-    F: NDArray[Any], y: Array, ball: GroupBall, groups: int, width: float, tolerance: float, max_steps: int
-) -> Minimum:
+    F: NDArray[Any], y: Array, ball: GroupBall, groups: int, width: float, tol: float, max_steps: int
+) -> BallMinimum:
     """Minimise the mean of Huber's loss of F v - y over the ball, by alternating between the two and the graph of F.
 
     One factorisation of I + F F^T or I + F^T F serves all steps, so that the conditioning of F, which would cost a gradient
@@ -103,7 +103,7 @@ def minimise(
         Columns in `groups` blocks of equal length.
     width : float
         Of Huber's loss.
-    tolerance : float
+    tol : float
         On the certified gap.
 
     References
@@ -118,7 +118,7 @@ def minimise(
     reach = 1 / (n * rho)
     v, f = np.zeros(A.shape[1]), np.zeros(n)  # a point of the graph, f = A v
     dual_v, dual_f = np.zeros_like(v), np.zeros_like(f)
-    best, bound = Minimum(np.zeros((groups, A.shape[1] // groups)), float(huber(y, width).mean()), np.inf, 0), 0.0
+    best, bound = BallMinimum(np.zeros((groups, A.shape[1] // groups)), float(huber(y, width).mean()), np.inf, 0), 0.0
     for step in range(max_steps + 1):
         u = scaled.project((v - dual_v).reshape(groups, -1)).ravel()
         e = f - dual_f - y
@@ -131,7 +131,7 @@ def minimise(
             if risk < best.risk:
                 best = best._replace(V=u.reshape(groups, -1), risk=risk)
             best = best._replace(gap=best.risk - bound, steps=max(step, 1))
-            if best.gap <= tolerance:
+            if best.gap <= tol:
                 break
         u, near = _RELAX * u + (1 - _RELAX) * v, _RELAX * near + (1 - _RELAX) * f
         v, f = project(u + dual_v, near + dual_f)

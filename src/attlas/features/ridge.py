@@ -122,7 +122,7 @@ class Iterations(NamedTuple):
 
 
 def conjugate_gradients(
-    product: Callable[[Array], Array], Y: Array, penalty: float, nystrom: "Nystrom", tolerance: float, max_steps: int
+    product: Callable[[Array], Array], Y: Array, penalty: float, nystrom: "Nystrom", tol: float, max_steps: int
 ) -> Iterations:
     """Solve (K + penalty) a = Y for all targets side by side, given products with K and a preconditioner."""
     a, residual = np.zeros_like(Y), Y.copy()
@@ -130,7 +130,7 @@ def conjugate_gradients(
     z = nystrom.solve(residual, penalty)
     direction, weight = z.copy(), np.sum(residual * z, axis=0)
     steps = 0
-    while steps < max_steps and float(np.max(np.linalg.norm(residual, axis=0) / size)) > tolerance:
+    while steps < max_steps and float(np.max(np.linalg.norm(residual, axis=0) / size)) > tol:
         image = product(direction) + penalty * direction
         curvature = np.sum(direction * image, axis=0)
         step = np.divide(

@@ -4,7 +4,7 @@ A sweep is a list of (claim, version, point, seed); what the store holds of it i
 for resuming and nothing to unlock.
 """
 
-from attlas.lab.plan import Task as Task
+from attlas.lab.plan import Cell as Cell
 from attlas.lab.plan import plan as plan
 from attlas.lab.run import EXECUTORS as EXECUTORS
 from attlas.lab.run import Executor as Executor

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from attlas.errors import AttlasError, InputError
-from attlas.lab.execute import Job, Outcome, execute, pin_threads, versions
+from attlas.lab.execute import Computed, Job, execute, pin_threads, versions
 from attlas.lab.executors import IDLE, MOST_DEATHS, Jobs, given_up
 
 
-def dask(jobs: Jobs, client: Any) -> Iterator[Outcome]:
+def dask(jobs: Jobs, client: Any) -> Iterator[Computed]:
     """Compute on the workers of a Dask scheduler, which gives the jobs of a dead worker to another."""
     from distributed import as_completed
 
@@ -53,7 +53,7 @@ def dask(jobs: Jobs, client: Any) -> Iterator[Outcome]:
             client.cancel(list(running.futures))
 
 
-def execute_pinned(job: Job) -> Outcome:
+def execute_pinned(job: Job) -> Computed:
     """Measure one point on a Dask worker."""
     pin_threads()
     return execute(job)
@@ -116,7 +116,7 @@ def _lost(error: BaseException) -> AttlasError:
     )
 
 
-def _answer(future: Any, job: Job) -> Outcome:
+def _answer(future: Any, job: Job) -> Computed:
     from concurrent.futures import CancelledError
 
     from distributed import KilledWorker
@@ -129,10 +129,10 @@ def _answer(future: Any, job: Job) -> Outcome:
     except (CancelledError, CommClosedError) as error:
         raise _lost(error) from error
     except Exception as error:  # the job or its outcome did not travel, such as a module missing on the worker
-        return Outcome(job.key, None, 0.0, versions(), f"{type(error).__name__}: {error}")
-    if not isinstance(outcome, Outcome) or outcome.versions != versions():
+        return Computed(job.key, None, 0.0, versions(), f"{type(error).__name__}: {error}")
+    if not isinstance(outcome, Computed) or outcome.versions != versions():
         theirs = getattr(outcome, "versions", "unknown")
-        return Outcome(
+        return Computed(
             job.key, None, 0.0, versions(), f"the worker has other versions than the driver: {theirs}, {versions()}"
         )
     return outcome

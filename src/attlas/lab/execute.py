@@ -26,7 +26,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Computed:
     """What a worker sends back: the bytes of a result, or why there is none."""
 
     key: str
@@ -36,7 +36,7 @@ class Outcome:
     error: str | None = None
 
 
-def execute(job: Job) -> Outcome:
+def execute(job: Job) -> Computed:
     """Measure one point. A failure is an outcome too, so that one bad point does not stop a sweep."""
     start = time.perf_counter()
     payload, error = None, None
@@ -44,7 +44,7 @@ def execute(job: Job) -> Outcome:
         payload = encode(job.measure(job.point, job.seed))
     except Exception as failure:
         error = f"{type(failure).__name__}: {failure}"
-    return Outcome(job.key, payload, time.perf_counter() - start, versions(), error)
+    return Computed(job.key, payload, time.perf_counter() - start, versions(), error)
 
 
 @cache

@@ -8,14 +8,14 @@ computed and not yet kept. The iterator may give None: nothing to do just now, b
 import time
 from collections.abc import Iterator
 
-from attlas.lab.execute import Job, Outcome, execute, pinned_threads, versions
+from attlas.lab.execute import Computed, Job, execute, pinned_threads, versions
 
 Jobs = Iterator[Job | None]
 MOST_DEATHS = 3  # workers that one job may take with it before it is given up
 IDLE = 0.1  # seconds between two looks when there is nothing to do
 
 
-def serial(jobs: Jobs) -> Iterator[Outcome]:
+def serial(jobs: Jobs) -> Iterator[Computed]:
     """Compute in this process, one job after the other."""
     with pinned_threads():
         for job in jobs:
@@ -25,7 +25,7 @@ def serial(jobs: Jobs) -> Iterator[Outcome]:
                 yield execute(job)
 
 
-def given_up(job: Job) -> Outcome:
+def given_up(job: Job) -> Computed:
     """Return the outcome of a job that no worker survives."""
     message = f"its worker died {MOST_DEATHS} times (out of memory?)"
-    return Outcome(job.key, None, 0.0, versions(), message)
+    return Computed(job.key, None, 0.0, versions(), message)

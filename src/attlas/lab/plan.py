@@ -17,7 +17,7 @@ LARGEST_RUN = 10**12  # so that every seed fits the store's 64 bits
 
 
 @dataclass(frozen=True)
-class Task:
+class Cell:
     """One cell of a sweep: a claim at a point and a seed."""
 
     claim: Claim[Any]
@@ -33,7 +33,7 @@ def plan(
     seed: int = 0,
     grid: Mapping[str, Sequence[Any]] | None = None,
     seeds: int | None = None,
-) -> list[Task]:
+) -> list[Cell]:
     """Return the tasks of a sweep, in an order that does not depend on who runs it.
 
     Parameters
@@ -49,7 +49,7 @@ def plan(
     """
     if integer(seed, "seed", least=0) > LARGEST_RUN:
         raise InputError(f"seed must be at most {LARGEST_RUN}; got {seed}")
-    tasks: dict[str, Task] = {}
+    tasks: dict[str, Cell] = {}
     for claim in claims:
         sweep = claim.tiers[tier]
         count = sweep.seeds if seeds is None else integer(seeds, "seeds")
@@ -61,7 +61,7 @@ def plan(
                 data = settings.model_dump(mode="json")
                 for s in range(SEEDS_PER_RUN * seed, SEEDS_PER_RUN * seed + count):
                     name = key(claim.id, claim.version, data, s)
-                    tasks.setdefault(name, Task(claim, data, s, name, claim.cost(settings)))
+                    tasks.setdefault(name, Cell(claim, data, s, name, claim.cost(settings)))
     return list(tasks.values())
 
 

@@ -14,11 +14,11 @@ import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
 
-from attlas.lab.execute import Job, Outcome, execute, pin_threads
+from attlas.lab.execute import Computed, Job, execute, pin_threads
 from attlas.lab.executors import IDLE, MOST_DEATHS, Jobs, given_up
 
 
-def processes(jobs: Jobs, workers: int) -> Iterator[Outcome]:
+def processes(jobs: Jobs, workers: int) -> Iterator[Computed]:
     """Compute in `workers` fresh processes. One that dies is replaced and its job begun again."""
     pool = [_Worker() for _ in range(workers)]
     exhausted = False
@@ -59,12 +59,12 @@ class _Worker:
         self.job, self._deaths = job, 0
         self._send()
 
-    def finish(self) -> Outcome | None:
+    def finish(self) -> Computed | None:
         """Return the outcome of the job, or None if the process died over it and the job was begun again."""
         if self.job is None:
             return None
         try:
-            outcome: Outcome = self.connection.recv()
+            outcome: Computed = self.connection.recv()
         except (EOFError, OSError):
             self.stop()
             self._spawn()

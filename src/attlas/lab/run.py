@@ -13,8 +13,8 @@ from attlas.claims import Tier, find
 from attlas.errors import InputError, Stopped
 from attlas.inputs import integer
 from attlas.lab import cluster, executors, processes
-from attlas.lab.execute import Job, Outcome
-from attlas.lab.plan import Task, plan
+from attlas.lab.execute import Computed, Job
+from attlas.lab.plan import Cell, plan
 from attlas.lab.progress import Progress, progress
 from attlas.lab.slurm import slurm_cluster, slurm_settings
 from attlas.store import Record, Store, read
@@ -119,7 +119,7 @@ def run(
 
 
 def expect(
-    tasks: Sequence[Task], store: Path | str, workers: int | None = None, executor: Executor | None = None
+    tasks: Sequence[Cell], store: Path | str, workers: int | None = None, executor: Executor | None = None
 ) -> Expectation:
     """Return what a run would take, from the claims' own estimates corrected by what the store has measured."""
     _, workers = choose(executor, workers, None)
@@ -148,8 +148,8 @@ def choose(executor: Executor | None, workers: int | None, scheduler: str | None
 
 
 def _drive(
-    todo: dict[str, Task],
-    start: Callable[[executors.Jobs], Iterator[Outcome]],
+    todo: dict[str, Cell],
+    start: Callable[[executors.Jobs], Iterator[Computed]],
     keeper: Store,
     summary: Summary,
     show: Progress,
@@ -207,7 +207,7 @@ def _drive(
 @contextmanager
 def _started(
     executor: Executor, workers: int, scheduler: str | None, slurm: Mapping[str, Any]
-) -> Iterator[Callable[[executors.Jobs], Iterator[Outcome]]]:
+) -> Iterator[Callable[[executors.Jobs], Iterator[Computed]]]:
     """Give the function that runs jobs, with its cluster behind it where there is one."""
     if executor == "serial":
         yield executors.serial
@@ -225,7 +225,7 @@ def _started(
 
 
 @contextmanager
-def _stoppable(tasks: Sequence[Task], store: Path | str) -> Iterator[None]:
+def _stoppable(tasks: Sequence[Cell], store: Path | str) -> Iterator[None]:
     """Turn Ctrl-C and SIGTERM into a clean stop, `Stopped`, once everything inside is closed."""
     caught: list[int] = []
 

@@ -80,7 +80,7 @@ def verdicts(
 def _judge(claim: Claim[Any], records: Sequence[Record]) -> Verdict:
     """Return the verdict; numbers that a judge cannot work with leave it undecided rather than take the others with it."""
     try:
-        return claim.judge(measurements(claim, records))
+        return claim.verdict(measurements(claim, records))
     except InputError as error:
         return Verdict(Outcome.INCONCLUSIVE, f"the numbers cannot be judged: {error}", 0.0, "")
 

@@ -1,4 +1,4 @@
-"""Adam, for those who want to compare with it."""
+"""Adam, as a baseline."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,23 @@ class Status(StrEnum):
 
     CONVERGED = "converged"
     OUT_OF_STEPS = "out of steps"
+    OUT_OF_TIME = "out of time"
     DIVERGED = "diverged"
+    INACCURATE = "inaccurate"
+
+    @property
+    def advice(self) -> str:
+        """What to do next, in one clause; nothing where all is well."""
+        return _ADVICE[self]
+
+
+_ADVICE = {
+    Status.CONVERGED: "",
+    Status.OUT_OF_STEPS: "allow more with max_steps, ask for less with tol, or take it as it is with throw=False",
+    Status.OUT_OF_TIME: "allow more seconds, or none to count steps alone",
+    Status.DIVERGED: "check the scale of the input, or damp it more",
+    Status.INACCURATE: "the quadrature behind it is too coarse: give it more nodes or samples",
+}
 
 
 @dataclass(frozen=True)
@@ -27,22 +43,22 @@ class Solution(Generic[T]):
     Attributes
     ----------
     value : float or array
-        The last iterate.
+        The last iterate, or the best one met where the solver says so.
     status : Status
         Only ``Status.CONVERGED`` may be used as a result.
     residual : float
         The size of the last update, in the units the solver states.
     steps : int
         Iterations taken.
-    trace : array
-        One number per iteration, in the order they were made.
+    history : array
+        One number (or row) per iteration, in the order they were made.
     """
 
     value: T
     status: Status
     residual: float
     steps: int
-    trace: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    history: NDArray[Any] = field(default_factory=lambda: np.empty(0))
 
     @property
     def converged(self) -> bool:
@@ -50,10 +66,11 @@ class Solution(Generic[T]):
         return self.status is Status.CONVERGED
 
     def or_raise(self, what: str = "the iteration") -> Self:
-        """Return self if converged, else raise `ConvergenceError` saying how far it came."""
+        """Return self if converged, else raise `ConvergenceError` saying how far it came and what to do."""
         if not self.converged:
             raise ConvergenceError(
-                f"{what} did not converge: {self.status} after {self.steps} steps, residual {self.residual:.3g}",
+                f"{what} did not converge: {self.status} after {self.steps} steps, residual {self.residual:.3g};"
+                f" {self.status.advice}",
                 self,
             )
         return self

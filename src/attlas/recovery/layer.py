@@ -48,11 +48,11 @@ class Layer:
         """Return the outputs (n, k, d_out) of all tokens."""
         return multi_head_attention(X, self.Theta, self.W)
 
-    def canonical(self, k: int | None = None, tolerance: float = 1e-8) -> "Layer":
+    def canonical(self, k: int | None = None, tol: float = 1e-8) -> "Layer":
         """Return the canonical layer of the same function: heads of equal attention merged, those without effect dropped.
 
         Heads are in the order of their norm |W_i|, the largest first. What is equal and what has no effect is decided on
-        outputs for random tokens, to `tolerance` of the whole.
+        outputs for random tokens, to `tol` of the whole.
 
         Parameters
         ----------
@@ -64,21 +64,21 @@ class Layer:
             integer(k, "k", least=2)
         Theta, W = (self.Theta, self.W) if k != 2 else self._one_sign()
         X = stream(0, "canonical").standard_normal((200, 3 if k is None else k, self.d))
-        tolerance = real(tolerance, "tolerance", above=0)
+        tol = real(tol, "tol", above=0)
         groups: list[tuple[Array, Array, Array]] = []  # Theta, attention, W
         before = 0.0
         for theta, value in zip(Theta, W, strict=True):
             P = softmax((X @ theta) @ X.transpose(0, 2, 1))
             before = float(np.hypot(before, np.linalg.norm((P @ X) @ value)))
             for place, (first, attention, total) in enumerate(groups):
-                if np.abs(P - attention).mean() < tolerance:
+                if np.abs(P - attention).mean() < tol:
                     groups[place] = (first, attention, total + value)
                     break
             else:
                 groups.append((theta, P, value))
         effects = [float(np.linalg.norm((P @ X) @ total)) for _, P, total in groups]
         whole = max(float(np.linalg.norm(effects)), 1e-12 * before)  # what cancels leaves its rounding
-        kept = [group for group, effect in zip(groups, effects, strict=True) if effect > tolerance * whole]
+        kept = [group for group, effect in zip(groups, effects, strict=True) if effect > tol * whole]
         kept.sort(key=lambda group: -float(np.linalg.norm(group[2])))
         if not kept:  # the zero function
             return Layer(np.zeros((1, self.d, self.d)), np.zeros((1, *self.W.shape[1:])))
@@ -118,8 +118,8 @@ class Found:
         return self.layer.W
 
 
-def same_function(first: Layer | Found, second: Layer | Found, k: int | None = None, tolerance: float = 1e-9) -> bool:
-    """Return whether two layers give the same outputs, to a relative difference of `tolerance`, on random sequences.
+def same_function(first: Layer | Found, second: Layer | Found, k: int | None = None, tol: float = 1e-9) -> bool:
+    """Return whether two layers give the same outputs, to a relative difference of `tol`, on random sequences.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def same_function(first: Layer | Found, second: Layer | Found, k: int | None = N
     k : int, optional
         Length of the sequences; 2, 3 and 5 if not given. Some layers agree at length two alone.
     """
-    return difference(first, second, k) <= real(tolerance, "tolerance", least=0)
+    return difference(first, second, k) <= real(tol, "tol", least=0)
 
 
 def difference(first: Layer | Found, second: Layer | Found, k: int | None = None) -> float:

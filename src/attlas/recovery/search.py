@@ -30,7 +30,7 @@ def gradient_search(
     method: Method,
     rng: np.random.Generator,
     budget: float,
-    tolerance: float = 1e-12,
+    tol: float = 1e-12,
     max_starts: int = 1000,
     adam_steps: int = 10_000,
 ) -> Fit:
@@ -53,7 +53,7 @@ def gradient_search(
             loss, found, taken = _adam(unit, start, (heads, d, out), end, adam_steps, rng)
         steps += taken
         runs.append((loss, found))
-        if time.perf_counter() > end or loss <= tolerance**2:
+        if time.perf_counter() > end or loss <= tol**2:
             break
     found = min(runs, key=lambda run: run[0])[1]
     Theta, W = found[:cut].reshape(heads, d, d), found[cut:].reshape(heads, d, out) * scale

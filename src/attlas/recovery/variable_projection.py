@@ -49,11 +49,11 @@ def variable_projection(
     start: Array,
     *,
     max_steps: int = 200,
-    tolerance: float = 1e-13,
+    tol: float = 1e-13,
     deadline: float = np.inf,
     span: Array | None = None,
 ) -> Fit:
-    """Fit Theta (m, d, d) and W from a start, until the relative residual is below `tolerance` or stops falling.
+    """Fit Theta (m, d, d) and W from a start, until the relative residual is below `tol` or stops falling.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def variable_projection(
     model = eliminate(data, Theta)
     moves = None if span is None else np.kron(np.eye(m), span.reshape(len(span), -1).T)
     damping, growth, stalled = 1e-3, 2.0, 0
-    steps, converged = 0, np.sqrt(model.loss) <= tolerance * size
+    steps, converged = 0, np.sqrt(model.loss) <= tol * size
     while not converged and steps < max_steps and time.perf_counter() < deadline:
         H, g = _normal_equations(data, Theta, model)
         if moves is not None:
@@ -96,7 +96,7 @@ def variable_projection(
         fall = 1 - trial.loss / model.loss
         Theta, model = trial_Theta, trial
         stalled = stalled + 1 if fall < 1e-7 else 0
-        converged = bool(np.sqrt(model.loss) <= tolerance * size or stalled >= 3)
+        converged = bool(np.sqrt(model.loss) <= tol * size or stalled >= 3)
     return Fit(Theta, model.W.reshape(m, d, -1), float(np.sqrt(model.loss)) / size, steps, bool(converged))
 
 
@@ -105,7 +105,7 @@ def best_of(
     starts: Iterable[Array],
     *,
     done: float = 1e-10,
-    tolerance: float = 1e-13,
+    tol: float = 1e-13,
     max_steps: int = 200,
     deadline: float = np.inf,
     span: Array | None = None,
@@ -113,9 +113,7 @@ def best_of(
     """Fit from every start until a residual is down to `done` or time is up; return the best fit, with the steps of all."""
     fits: list[Fit] = []
     for start in starts:
-        fits.append(
-            variable_projection(data, start, tolerance=tolerance, max_steps=max_steps, deadline=deadline, span=span)
-        )
+        fits.append(variable_projection(data, start, tol=tol, max_steps=max_steps, deadline=deadline, span=span))
         if fits[-1].residual <= done or time.perf_counter() > deadline:
             break
     return min(fits, key=lambda fit: fit.residual)._replace(steps=sum(fit.steps for fit in fits))

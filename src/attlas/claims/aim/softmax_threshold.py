@@ -1,0 +1,203 @@
+"""aim.softmax-threshold: softmax attention is recovered perfectly above a sharp number of samples."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import Field, PositiveFloat, PositiveInt
+
+from attlas import aim
+from attlas.claims.aim.kit import amp_cost
+from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.figure import THEORY, panels, simulated
+from attlas.numerics import fit_line
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEVEL = 0.99
+RECOVERED = 1e-3  # an error below this counts as recovery when the transition is located
+SHARP = 0.05  # a transition known to less than this decides nothing
+DESCENT_STEPS = 2500
+BELOW, ABOVE = 0.9, 1.25  # gradient descent is run up to here, and from here on; between it crawls
+
+
+class Point(Settings):
+    """Samples over those of the formula, tokens, width, size and steps of message passing.
+
+    Steps limit how near the threshold message passing can recover: with 400 the theory's own recursion, at d = infinity,
+    falls below 1e-3 at 1.009 of it.
+    """
+
+    ratio: PositiveFloat
+    tokens: int = Field(2, ge=2)
+    rho: PositiveFloat = 0.5
+    d: PositiveInt
+    steps: PositiveInt = 400
+
+    @property
+    def alpha(self) -> float:
+        """Samples over d^2."""
+        return self.ratio * float(aim.recovery_threshold(aim.Softmax(self.tokens), self.rho) or np.nan)
+
+
+def measure(point: Point, seed: int) -> Result:
+    """Run message passing; away from the threshold gradient descent from one start instead.
+
+    A seed draws the same teacher and the same first sequences at every ratio.
+    """
+    channel = aim.Softmax(point.tokens)
+    task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
+    result: Result = {"amp": np.nan, "gd": np.nan, "loss": np.nan}
+    if _descends(point.ratio):
+        rank = round(point.rho * point.d)
+        options: dict[str, Any] = {"seed": seed, "max_steps": DESCENT_STEPS, "tol": 1e-5, "throw": False}
+        found = aim.descend(task.X, task.y, channel, rank, **options)
+        result |= {"gd": found.mse(task.S).single, "loss": float(found.losses[0])}
+    else:
+        amp = aim.message_passing(task.X, task.y, channel, point.rho, S=task.S, max_steps=point.steps, throw=False)
+        result["amp"] = float(amp.mse[-1])
+    return result
+
+
+def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
+    """Where message passing begins to recover, extrapolated to d = infinity, is the formula; descent fails below, not above.
+
+    Per data set the transition is where the error crosses 1e-3, interpolated in its logarithm; locations are fitted as
+    a + C/d, and the claim needs 1 inside the interval of every a (99 % together). Message passing assumes the theory's V, so
+    below the threshold its failure proves little. There gradient descent decides: a second S that fits all data shows that
+    no learner can tell them apart.
+    """
+    groups = sorted({(m.point.tokens, m.point.rho) for m in measurements})
+    numbers: dict[str, float] = {}
+    margins, blurred, outside = [], False, 0
+    for tokens, rho in groups:
+        mine = [m for m in measurements if (m.point.tokens, m.point.rho) == (tokens, rho)]
+        places = [
+            (d, _crossing([m for m in mine if (m.point.d, m.seed) == (d, seed)]))
+            for d, seed in sorted({(m.point.d, m.seed) for m in mine})
+        ]
+        known = [(d, x) for d, x in places if np.isfinite(x)]
+        outside += len(places) - len(known)
+        if len({d for d, _ in known}) < 2 or len(known) < 6:
+            return Verdict(Outcome.INCONCLUSIVE, "needs two sizes and six data sets that show the transition", 0.0, "")
+        line = fit_line([1 / d for d, _ in known], [x for _, x in known])
+        low, high = line.intercept_interval(1 - (1 - LEVEL) / len(groups))
+        label, half = f"T={tokens} rho={rho:g}", (high - low) / 2
+        numbers |= {f"{label} transition over formula": line.intercept, f"{label} ±": half, f"{label} C": line.slope}
+        margins.append((half - abs(line.intercept - 1)) / max(line.intercept_error, 1e-300))
+        blurred = blurred or half > SHARP
+    below = [m for m in measurements if m.point.ratio <= BELOW and m.result["loss"] < 1e-5]
+    above = [m for m in measurements if m.point.ratio >= ABOVE]
+    ambiguous = sum(m.result["gd"] > 0.01 for m in below)
+    recovered = sum(m.result["gd"] < RECOVERED for m in above)
+    tokens, rho = groups[int(np.argmin(margins))]
+    closest = f"T={tokens} rho={rho:g}"
+    reason = (
+        f"message passing begins to recover at {numbers[f'{closest} transition over formula']:.3f} ±"
+        f" {numbers[f'{closest} ±']:.3f} of the formula; gradient descent fits the data with"
+        f" another S in {ambiguous} of {len(below)} runs below it and finds S in {recovered} of {len(above)} above it"
+    )
+    if outside:
+        reason += f" ({outside} data sets show no transition in the range)"
+    numbers |= {
+        "second solutions below": ambiguous,
+        "runs below": len(below),
+        "found above": recovered,
+        "runs above": len(above),
+    }
+    margin = float(min(margins))
+    two_sided = bool(below) and bool(above) and ambiguous == len(below) and recovered >= 0.9 * len(above)
+    possible_below = ambiguous < 0.5 * len(below)  # descent finds S where the formula says that nobody can
+    if margin < 0 or possible_below:
+        return Verdict(Outcome.REFUTED, reason, margin, "standard errors", numbers)
+    outcome = Outcome.SUPPORTED if two_sided and not blurred and not outside else Outcome.INCONCLUSIVE
+    return Verdict(outcome, reason, margin, "standard errors", numbers)
+
+
+def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
+    """Draw the errors across the threshold, and the located transitions against 1/d."""
+    figure, (left, right) = panels(2)
+    sizes = sorted({m.point.d for m in measurements})
+    for i, d in enumerate(sizes):
+        mine = [m for m in measurements if m.point.d == d]
+        errors = [m.result["amp"] for m in mine]
+        simulated(left, i, [m.point.ratio for m in mine], errors, f"message passing, d = {d}", log=True)
+        runs = sorted({(m.point.tokens, m.point.rho, m.seed) for m in mine})
+        found = [_crossing([m for m in mine if (m.point.tokens, m.point.rho, m.seed) == run]) for run in runs]
+        simulated(right, i, np.full(len(found), 1 / d), found)
+    descents = [m for m in measurements if np.isfinite(m.result["gd"])]
+    at = max((m.point.d for m in descents), default=0)
+    shown = [m for m in descents if m.point.d == at]
+    errors = [max(m.result["gd"], 1e-10) for m in shown]
+    simulated(left, len(sizes), [m.point.ratio for m in shown], errors, f"gradient descent, d = {at}", log=True)
+    tokens, rho = measurements[0].point.tokens, measurements[0].point.rho
+    grid = np.linspace(min(m.point.ratio for m in measurements), 0.9999, 60)
+    edge = Point(ratio=1, tokens=tokens, rho=rho, d=1).alpha
+    left.plot(grid, aim.curve(aim.Softmax(tokens), grid * edge, rho)["mse"].values[0], **THEORY)
+    left.axvline(1, linestyle=":", **THEORY)
+    left.set(xlabel="samples over those of the formula", ylabel="error", yscale="log")
+    left.legend(frameon=False, fontsize=8)
+    right.axhline(1, **THEORY)
+    right.set(xlabel="1/d", ylabel="where message passing begins to recover", xlim=(0, None))
+    return figure
+
+
+def cost(point: Point) -> Cost:
+    """Expect what message passing takes, and the steps of descent."""
+    amp = amp_cost(aim.Softmax(point.tokens), point.d, point.alpha, point.steps)
+    n, r = point.alpha * point.d**2, point.rho * point.d
+    descent = DESCENT_STEPS * (1.6e-10 * n * point.tokens * point.d * r + 2e-4) if _descends(point.ratio) else 0
+    return Cost(descent or amp.seconds, amp.memory)
+
+
+def _descends(ratio: float) -> bool:
+    return ratio <= BELOW or ratio >= ABOVE
+
+
+def _crossing(rows: Sequence[Measurement[Point]]) -> float:
+    """Return the ratio at which the error of message passing falls through `RECOVERED`; NaN if it does not in this range."""
+    rows = sorted((m for m in rows if not _descends(m.point.ratio)), key=lambda m: m.point.ratio)
+    if not rows:
+        return np.nan
+    ratio = np.array([m.point.ratio for m in rows])
+    height = np.log(np.maximum([m.result["amp"] for m in rows], 1e-9) / RECOVERED)
+    failed = np.flatnonzero(~(height <= 0))  # also where message passing diverged
+    if not len(failed) or failed[-1] == len(rows) - 1:
+        return np.nan
+    i = failed[-1]
+    return float(ratio[i] + (ratio[i + 1] - ratio[i]) * height[i] / (height[i] - height[i + 1]))
+
+
+def _grid(sizes: Sequence[int], ratios: Sequence[float], **settings: Any) -> list[Point]:
+    return [Point(ratio=x, d=d, **settings) for d in sizes for x in ratios]
+
+
+CLAIM = Claim(
+    id="aim.softmax-threshold",
+    version=2,
+    statement="Softmax attention is recovered perfectly above alpha = (2 rho - rho^2)/(T^2 + T - 2), and not below.",
+    formula=(
+        r"V=0\iff\alpha\ge\alpha^*,\qquad\alpha^*=\frac{2\rho-\rho^2}{T^2+T-2}\;\;(\rho\le 1),"
+        r"\quad\frac{1}{T^2+T-2}\;\;(\rho>1)"
+    ),
+    source="boncoraglio2025bayes, the strong recovery threshold",
+    settings=Point,
+    tiers={
+        "quick": Sweep(_grid((32, 72), (1.0, 1.03, 1.07, 1.15)) + _grid((32,), (0.85, 1.3)), seeds=9),
+        "full": Sweep(
+            [
+                point
+                for settings in ({}, {"tokens": 3}, {"rho": 1.5})
+                for point in _grid(
+                    (48, 72, 108), (0.8, 0.97, 0.99, 1.0, 1.01, 1.02, 1.04, 1.06, 1.1, 1.3), steps=1500, **settings
+                )
+            ],
+            seeds=8,
+        ),
+    },
+    measure=measure,
+    judge=judge,
+    draw=draw,
+    cost=cost,
+)

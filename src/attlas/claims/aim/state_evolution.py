@@ -1,0 +1,104 @@
+"""aim.state-evolution: message passing follows the state evolution."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from pydantic import Field, PositiveFloat, PositiveInt
+
+from attlas import aim
+from attlas.claims.aim.kit import above_threshold, amp_cost, amp_error
+from attlas.claims.claim import Claim, Cost, Measurement, Result, Settings, Sweep, Verdict
+from attlas.claims.figure import COLOURS, THEORY, panels, simulated
+from attlas.claims.finite_size import finite_size_verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Point(Settings):
+    """A channel, its settings and the size."""
+
+    channel: Literal["linear", "softmax", "hardmax"]
+    tokens: PositiveInt
+    noise: float = Field(0.0, ge=0)
+    rho: PositiveFloat = 0.5
+    alpha: PositiveFloat
+    d: PositiveInt
+
+
+def channel_of(point: Any) -> aim.Channel:
+    """Return the channel of a point that has `channel`, `tokens` and perhaps `noise`."""
+    if point.channel == "linear":
+        return aim.Linear(point.tokens, point.noise)
+    return aim.Softmax(point.tokens) if point.channel == "softmax" else aim.Hardmax(point.tokens)
+
+
+def measure(point: Point, seed: int) -> Result:
+    """Run message passing once."""
+    return amp_error(channel_of(point), point.d, point.alpha, point.rho, seed)
+
+
+def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
+    """The final error over V is 1 + C/d within its errors, for every channel."""
+    return above_threshold(measurements) or finite_size_verdict(
+        [(_label(m.point), m.point.d, m.result["ratio"]) for m in measurements],
+        "channel",
+        "error of message passing over V",
+    )
+
+
+def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
+    """Draw error over theory against 1/d, and the course of the errors at the largest size."""
+    figure, (left, right) = panels(2)
+    largest = max(m.point.d for m in measurements)
+    for i, label in enumerate(sorted({_label(m.point) for m in measurements})):
+        mine = [m for m in measurements if _label(m.point) == label]
+        simulated(left, i, [1 / m.point.d for m in mine], [m.result["ratio"] for m in mine], label)
+        courses = [m.result["course"] for m in mine if m.point.d == largest]
+        steps = np.concatenate([np.arange(len(course)) for course in courses])
+        simulated(right, i, steps, np.concatenate(courses), log=True)
+        right.plot(mine[-1].result["believed"], **(THEORY | {"color": COLOURS[i % len(COLOURS)]}))
+    left.axhline(1, **THEORY)
+    left.set(xlabel="1/d", ylabel="error of message passing / V", xlim=(0, None))
+    left.legend(frameon=False, fontsize=8)
+    right.set(xlabel="iteration", ylabel=f"error, d = {largest}", yscale="log")
+    return figure
+
+
+def cost(point: Point) -> Cost:
+    """Expect what message passing takes."""
+    return amp_cost(channel_of(point), point.d, point.alpha)
+
+
+def _label(point: Point) -> str:
+    noise = f" noise {point.noise:g}" if point.channel == "linear" else ""
+    return f"{point.channel} T={point.tokens}{noise} rho={point.rho:g} alpha={point.alpha:g}"
+
+
+_CASES: list[dict[str, Any]] = [
+    {"channel": "softmax", "tokens": 2, "alpha": 0.1},
+    {"channel": "softmax", "tokens": 3, "alpha": 0.03},
+    {"channel": "linear", "tokens": 1, "noise": 0.25, "alpha": 0.4},
+    {"channel": "hardmax", "tokens": 2, "alpha": 0.25},
+]
+
+CLAIM = Claim(
+    id="aim.state-evolution",
+    version=1,
+    statement="Message passing reaches the error that the state evolution predicts: linear, softmax and hardmax outputs.",
+    formula=(
+        r"\frac{1}{d}\lVert\hat S-S\rVert^2\to V=F(1/\hat q),\qquad\hat q=2\alpha\,G_2(V),"
+        r"\qquad G_2(V)=\sum_{a\le b}(1+\delta_{ab})\operatorname{E}[g_{ab}^2]"
+    ),
+    source="boncoraglio2025bayes, the state evolution of GAMP-RIE",
+    settings=Point,
+    tiers={
+        "quick": Sweep([Point(d=d, **case) for case in _CASES for d in (40, 80, 120)], seeds=12),
+        "full": Sweep([Point(d=d, **case) for case in _CASES for d in (100, 200, 400)], seeds=8),
+    },
+    measure=measure,
+    judge=judge,
+    draw=draw,
+    cost=cost,
+)
