@@ -5,13 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from attlas.claims import Claim, find
+from attlas.claims import Claim, doors, find, names
 from attlas.errors import InputError
 
 
 def test_finds_every_claim_file():
     ids = [claim.id for claim in find()]
-    assert ids == sorted(ids)
+    assert ids == names()
+    assert len(ids) == len(set(ids))
+    by_door = [name.split(".")[0] for name in ids]
+    assert list(dict.fromkeys(by_door)) == list(doors())  # the claims of a door stand together, doors in their order
     assert {"aim.gaussian-indices", "features.invariance"} <= set(ids)
 
 

@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from attlas.claims.learners import learner
+from attlas.claims.series import Series
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -49,6 +52,21 @@ def simulated(
     if len(at) < len(value):
         axis.plot(place, faint, style["fmt"], color=style["color"], alpha=0.25, markersize=3, markeredgewidth=0)
     axis.errorbar(at, middle, yerr=[middle - low, high - middle], label=label, markersize=5, linewidth=1.2, **style)
+
+
+def drawn(axis: "Axes", series: Series, label: str | None = None, **style: Any) -> None:
+    """Draw the points of a series with their standard errors, and its theory as a line of the same colour.
+
+    Name, colour and marker are those of the table of learners, unless `label` or `style` say otherwise.
+    """
+    look = learner(series.name)
+    own: dict[str, Any] = {"color": look.colour, "fmt": look.marker, "capsize": 2, "markersize": 5, "linewidth": 1.2}
+    own |= style
+    axis.errorbar(
+        series.x, series.mean, yerr=series.standard_error, label=look.name if label is None else label, **style
+    )
+    if series.theory is not None:
+        axis.plot(series.x, series.theory, **(THEORY | {"color": own["color"]}))
 
 
 def ticks(axis: "Axes", values: Iterable[float]) -> None:
