@@ -116,7 +116,9 @@ def trained(
     if diagram is not None:
         if len(channels) > 1 or len(grid["rho"]) > 1:
             raise InputError("--diagram is over alpha and decay: give one --tokens and one --rho")
-        _save(aim.trained_diagram(channels[0], grid["alpha"], grid["decay"], grid["rho"][0]), diagram)
+        from attlas import report
+
+        _save(report.diagram(aim.trained_diagram(channels[0], grid["alpha"], grid["rho"][0], grid["decay"])), diagram)
         if plot is None and not as_json and not as_csv:
             return
     rows = [row for c in channels for r in grid["rho"] for row in _trained_rows(c, r, grid["alpha"], grid["decay"])]
@@ -128,7 +130,7 @@ def trained(
 def _trained_rows(channel: Any, rho: float, alphas: list[float], decays: list[float]) -> list[dict[str, Any]]:
     from attlas import aim
 
-    data = aim.trained_curve(channel, alphas, decays, rho)
+    data = aim.trained_curve(channel, alphas, rho, decays)
     bayes = aim.curve(channel, alphas, rho)["mse"].values[0]
     names = ("mse", "training", "rank", "trace", "overlap")
     return [
@@ -237,7 +239,7 @@ def _rows(channel: Any, rhos: list[float], alphas: list[float]) -> list[dict[str
                     "rho": rho,
                     "tokens": channel.tokens,
                     "mse": V,
-                    "overlap": float(data["overlap"].values[i, j]),
+                    "explained": float(data["explained"].values[i, j]),
                     "output_mse": channel.bayes_error(V, 1 + float(rho)),
                     "threshold": threshold,
                     "status": _status(channel, V, float(alpha), float(rho)),
@@ -258,10 +260,11 @@ def _status(channel: Any, V: float, alpha: float, rho: float) -> str:
 
 
 def _draw_diagram(channel: Any, grid: dict[str, list[Any]], target: Path) -> None:
-    from attlas import aim
+    from attlas import aim, report
 
     channels = [channel(T) for T in grid["tokens"]]
-    _save(aim.phase_diagram(channels if len(channels) > 1 else channels[0], grid["alpha"], grid["rho"]), target)
+    found = aim.phase_diagram(channels if len(channels) > 1 else channels[0], grid["alpha"], grid["rho"])
+    _save(report.diagram(found), target)
 
 
 def _draw(rows: list[dict[str, Any]], target: Path) -> None:
