@@ -23,7 +23,7 @@ def main():
     print(f"phase diagram of 100 x 100 points: {diagram / product:.1f} G (aim: 100)")
 
     alphas, decays = np.linspace(0.01, 0.25, 64), np.geomspace(1e-3, 1, 64)
-    diagram = best(lambda: aim.trained_curve(channel, alphas, decays), 1)
+    diagram = best(lambda: aim.trained_curve(channel, alphas, 0.5, decays), 1)
     print(f"trained, 64 x 64 points of alpha and decay: {diagram / product:.1f} G (aim: 100)")
 
     d, rho = 200, 0.5

@@ -4,7 +4,7 @@ import argparse
 
 import numpy as np
 
-from attlas import aim
+from attlas import aim, report
 
 
 def main():
@@ -16,7 +16,7 @@ def main():
     channel, rho = aim.Softmax(tokens=2), 0.5
 
     diagram = aim.phase_diagram(channel, np.linspace(0.003, 0.3, points), np.linspace(0.02, 2, points))
-    diagram.savefig(options.figure, dpi=150)
+    report.diagram(diagram).savefig(options.figure, dpi=150)
     threshold = aim.recovery_threshold(channel, rho)
     print(
         f"{options.figure}: error over samples and width; at rho = {rho} recovery is perfect above alpha = {threshold}"

@@ -116,7 +116,7 @@ def trained(
     if diagram is not None:
         if len(channels) > 1 or len(grid["rho"]) > 1:
             raise InputError("--diagram is over alpha and decay: give one --tokens and one --rho")
-        from attlas import report
+        from attlas import report  # drawing alone needs it
 
         _save(report.diagram(aim.trained_diagram(channels[0], grid["alpha"], grid["rho"][0], grid["decay"])), diagram)
         if plot is None and not as_json and not as_csv:
