@@ -1,6 +1,6 @@
 """What must not change when code is moved: the keys of every point, stored results and what follows from them.
 
-``assets/three-seeds.db.gz`` is the quick tier of every claim at its first three seeds, ``three-seeds.json`` the digests of the
+``assets/three-seeds.db.gz`` is the quick tier of every claim at its first three seeds, ``three-seeds.json`` digests of the
 keys of both tiers and the verdicts on that store, all made by version 0.1 before the claims moved into folders.
 """
 
