@@ -1,3 +1,3 @@
-"""The commands. Every module of this folder names those it adds: COMMANDS of `attlas`, PREDICT of `attlas predict`."""
+"""The commands, found by where their files are; each module names those it adds."""
 
 from attlas.cli.main import main as main
