@@ -252,6 +252,7 @@ def test_the_points_of_a_figure_are_data_too(judged, tmp_path):
     rows = list(csv.DictReader((tmp_path / "site" / f"{HEADLINE}.series.csv").read_text().splitlines()))
     assert [row["series"] for row in rows] == ["message passing", "message passing", "a guess"]
     assert [row["d"] for row in rows] == ["8", "8", ""]
+    assert [(row["x_name"], float(row["x"])) for row in rows] == [("alpha", 0.1), ("alpha", 0.2), ("alpha", 0.1)]
     assert [float(row["mean"]) for row in rows] == [0.5, 0.25, 1.0]
     assert [row["theory"] for row in rows] == ["0.4", "0.2", ""]
     assert f'href="{HEADLINE}.series.csv"' in (tmp_path / "site" / f"{HEADLINE}.html").read_text()

@@ -13,7 +13,7 @@ def table(series: Sequence[Series]) -> str:
     settings = dict.fromkeys(name for one in series for name in one.settings)
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(["series", *settings, "x", "x_value", "y", "mean", "standard_error", "seeds", "theory"])
+    rows.writerow(["series", *settings, "x_name", "x", "y_name", "mean", "standard_error", "seeds", "theory"])
     for one in series:
         own = [learner(one.name).name, *(one.settings.get(name, "") for name in settings)]
         points = zip(one.x, one.mean, one.standard_error, one.seeds, one.theory or [""] * len(one.x), strict=True)
