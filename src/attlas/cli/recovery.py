@@ -101,3 +101,6 @@ def _arrays(path: Path) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
         raise InputError(
             f"{path} is not a .npz file of plain arrays, such as numpy.savez(path, X=X, Y=Y) writes"
         ) from error
+
+
+COMMANDS = {"recover": recover}

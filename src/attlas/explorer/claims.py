@@ -41,7 +41,10 @@ def connect(server: flask.Flask, store: Path, tier: Tier, seed: int) -> None:
     @server.get("/claims/<name>")
     def claim(name: str = "index.html") -> Any:
         stem, _, ending = name.rpartition(".")
-        if not (ending in ("html", "csv") and stem in known) and name not in ("index.html", "differences.html"):
+        if not (ending in ("html", "csv") and stem.removesuffix(".series") in known) and name not in (
+            "index.html",
+            "differences.html",
+        ):
             return f"there is no claim {name[:60]!r}; all of them are at /claims/\n", 404, plain
         folder = site.look()
         if site.error:
