@@ -18,20 +18,20 @@ from attlas.features.sample_cost import sample_cost as sample_cost
 
 if TYPE_CHECKING:
     from attlas.features.constrained import ConstrainedAttentionRegressor as ConstrainedAttentionRegressor
-    from attlas.features.estimators import RandomAttentionFeatures as RandomAttentionFeatures
-    from attlas.features.estimators import RandomAttentionRegressor as RandomAttentionRegressor
-    from attlas.features.estimators import RandomMLPFeatures as RandomMLPFeatures
-    from attlas.features.estimators import learning_curve as learning_curve
+    from attlas.features.regressor import RandomAttentionFeatures as RandomAttentionFeatures
+    from attlas.features.regressor import RandomAttentionRegressor as RandomAttentionRegressor
+    from attlas.features.regressor import RandomMLPFeatures as RandomMLPFeatures
+    from attlas.features.regressor import learning_curve as learning_curve
     from attlas.features.kernels import attention_kernel as attention_kernel
     from attlas.features.kernels import mlp_kernel as mlp_kernel
 
 # these bring scikit-learn and numba, seconds that a command line should not wait for
 _LATER = {
     "ConstrainedAttentionRegressor": "constrained",
-    "RandomAttentionFeatures": "estimators",
-    "RandomAttentionRegressor": "estimators",
-    "RandomMLPFeatures": "estimators",
-    "learning_curve": "estimators",
+    "RandomAttentionFeatures": "regressor",
+    "RandomAttentionRegressor": "regressor",
+    "RandomMLPFeatures": "regressor",
+    "learning_curve": "regressor",
     "attention_kernel": "kernels",
     "mlp_kernel": "kernels",
 }

@@ -20,7 +20,7 @@ from attlas.features import (
     RandomAttentionRegressor,
     RandomMLPFeatures,
     attention_kernel,
-    estimators,
+    regressor,
     learning_curve,
     targets,
 )
@@ -70,8 +70,8 @@ def test_finitely_many_are_ridge_on_the_features():
 @pytest.mark.parametrize("solver", ["primal", "cg"])
 def test_the_solvers_agree(heads, solver, monkeypatch):
     """To what float32 features allow; features made again in each step, in blocks, are the same."""
-    monkeypatch.setattr(estimators, "_ROWS", 17)
-    monkeypatch.setattr(estimators, "_HELD", 0 if heads == 5 else 1 << 30)
+    monkeypatch.setattr(regressor, "_ROWS", 17)
+    monkeypatch.setattr(regressor, "_HELD", 0 if heads == 5 else 1 << 30)
     fresh = tokens.sphere(7, 5, 4, 1)
     found = {
         name: RandomAttentionRegressor(heads, alpha=0.01, solver=name, random_state=3).fit(X, Y)
@@ -93,7 +93,7 @@ def test_the_solver_fits_the_sizes(monkeypatch):
         return RandomAttentionRegressor(heads, alpha=0.1, random_state=0).fit(X, y).solver_
 
     assert (chosen(3), chosen(30)) == ("primal", "dual")
-    monkeypatch.setattr(estimators, "_DIRECT", 50)
+    monkeypatch.setattr(regressor, "_DIRECT", 50)
     assert (chosen(3), chosen(30)) == ("primal", "cg")
 
 
@@ -103,8 +103,8 @@ def test_conjugate_gradients_choose_a_penalty_on_held_out_samples():
 
 
 def test_conjugate_gradients_that_stop_early_say_so(monkeypatch):
-    monkeypatch.setattr(estimators, "_STEPS", 1)
-    monkeypatch.setattr(estimators, "_RANK", 5)
+    monkeypatch.setattr(regressor, "_STEPS", 1)
+    monkeypatch.setattr(regressor, "_RANK", 5)
     with pytest.warns(ConvergenceWarning, match="stopped after 1 steps"):
         RandomAttentionRegressor(40, alpha=1e-4, solver="cg", random_state=0).fit(X, y)
 
