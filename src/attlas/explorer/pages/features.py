@@ -8,13 +8,13 @@ import numpy as np
 from dash import Dash, Input, Output, html
 from numpy.typing import NDArray
 
-from attlas.claims.features.kit import Draw, grid
 from attlas.errors import AttlasError
 from attlas.explorer import simulations
 from attlas.explorer.controls import Choice, Slider, inputs, panel, read
 from attlas.explorer.jobs import Queue
 from attlas.explorer.memoised import kept
 from attlas.explorer.plotting import BLANK, file_link, graph, layout, line, points, table
+from attlas.features import TargetData, sample_sizes
 
 Array = NDArray[np.float64]
 
@@ -58,9 +58,9 @@ _STORED = {
 def curves(target: str, model: str, d: int, keys: str, bias: float, seed: int) -> tuple[Array, Array]:
     """Return sample sizes and the test error of one model over the variance of the target."""
     n = _LARGEST[keys]
-    sizes = grid(4, n, 2)
-    draw = Draw([target], d, int(keys), n, _TEST, seed)
-    found = draw.network(sizes) if model == "network" else draw.attention(sizes, bias if model == "biased" else 0.0)
+    sizes = sample_sizes(4, n, 2)
+    data = TargetData([target], d, int(keys), n, _TEST, seed)
+    found = data.network(sizes) if model == "network" else data.attention(sizes, bias if model == "biased" else 0.0)
     return np.array(sizes, dtype=float), found[:, 0]
 
 

@@ -1,4 +1,4 @@
-"""scikit-learn manners, the algebra of ridge, and what is refused."""
+"""The regressor: scikit-learn's manners, the algebra of ridge, what is refused."""
 
 import pickle
 
@@ -9,22 +9,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from attlas import tokens
 from attlas.errors import InputError
 from attlas.features import (
-    ConstrainedAttentionRegressor,
     RandomAttentionFeatures,
     RandomAttentionRegressor,
-    RandomMLPFeatures,
     attention_kernel,
-    estimators,
-    learning_curve,
+    frozen_heads,
+    head_features,
+    ridge_fit,
     targets,
 )
 from attlas.features.ridge import GRID
+from attlas.numerics import Status
 
 X = tokens.sphere(60, 5, 4, 0)
 BETA = np.array([1.0, 0, 0, 0])
@@ -39,9 +38,6 @@ y = Y[:, 1]
         RandomAttentionRegressor(n_heads=4, solver="primal", random_state=0),
         RandomAttentionRegressor(n_heads=30, alpha=0.01, solver="cg", random_state=0),
         RandomAttentionRegressor(n_heads="infinite"),
-        ConstrainedAttentionRegressor(n_heads=10, radius=0.5, max_iter=200, random_state=0),
-        RandomAttentionFeatures(n_heads=5),
-        RandomMLPFeatures(n_heads=3),
     ]
 )
 def test_what_scikit_learn_expects(estimator, check):
@@ -70,8 +66,8 @@ def test_finitely_many_are_ridge_on_the_features():
 @pytest.mark.parametrize("solver", ["primal", "cg"])
 def test_the_solvers_agree(heads, solver, monkeypatch):
     """To what float32 features allow; features made again in each step, in blocks, are the same."""
-    monkeypatch.setattr(estimators, "_ROWS", 17)
-    monkeypatch.setattr(estimators, "_HELD", 0 if heads == 5 else 1 << 30)
+    monkeypatch.setattr(head_features, "ROWS", 17)
+    monkeypatch.setattr(head_features, "HELD", 0 if heads == 5 else 1 << 30)
     fresh = tokens.sphere(7, 5, 4, 1)
     found = {
         name: RandomAttentionRegressor(heads, alpha=0.01, solver=name, random_state=3).fit(X, Y)
@@ -88,12 +84,24 @@ def test_the_solvers_agree(heads, solver, monkeypatch):
         np.testing.assert_allclose(*paths, rtol=1e-3)
 
 
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_features_are_made_once(solver, monkeypatch):
+    made, make = [], head_features.make_features
+    monkeypatch.setattr(
+        head_features, "make_features", lambda X, heads, *a: made.append(len(X) * len(heads)) or make(X, heads, *a)
+    )
+    monkeypatch.setattr(head_features, "HEADS", 7)
+    monkeypatch.setattr(head_features, "ROWS", 17)
+    RandomAttentionRegressor(20, solver=solver, random_state=0).fit(X, y)
+    assert sum(made) == 60 * 20
+
+
 def test_the_solver_fits_the_sizes(monkeypatch):
     def chosen(heads):
         return RandomAttentionRegressor(heads, alpha=0.1, random_state=0).fit(X, y).solver_
 
     assert (chosen(3), chosen(30)) == ("primal", "dual")
-    monkeypatch.setattr(estimators, "_DIRECT", 50)
+    monkeypatch.setattr(frozen_heads, "DIRECT", 50)
     assert (chosen(3), chosen(30)) == ("primal", "cg")
 
 
@@ -103,10 +111,14 @@ def test_conjugate_gradients_choose_a_penalty_on_held_out_samples():
 
 
 def test_conjugate_gradients_that_stop_early_say_so(monkeypatch):
-    monkeypatch.setattr(estimators, "_STEPS", 1)
-    monkeypatch.setattr(estimators, "_RANK", 5)
-    with pytest.warns(ConvergenceWarning, match="stopped after 1 steps"):
-        RandomAttentionRegressor(40, alpha=1e-4, solver="cg", random_state=0).fit(X, y)
+    model = RandomAttentionRegressor(40, alpha=1e-4, solver="cg", random_state=0)
+    assert model.fit(X, y).status_ is Status.CONVERGED
+    monkeypatch.setattr(ridge_fit, "MAX_STEPS", 1)
+    monkeypatch.setattr(ridge_fit, "RANK", 5)
+    with pytest.warns(ConvergenceWarning, match="stopped after 1 steps") as caught:
+        model.fit(X, y)
+    assert model.status_ is Status.OUT_OF_STEPS
+    assert caught[0].filename == __file__  # the line that called fit
 
 
 def test_leave_one_out_is_leaving_one_out():
@@ -138,74 +150,7 @@ def test_a_constant_added_to_y_is_added_to_predictions(solver):
     np.testing.assert_allclose(constant.predict(fresh), 0.1, atol=1e-12)
 
 
-def test_the_nested_curve_with_intercept_is_that_of_separate_fits():
-    fresh = tokens.sphere(9, 5, 4, 1)
-    expected, shifted = targets.Correlation(1)(fresh) + 0.5, y + 0.5
-    curve = learning_curve(
-        RandomAttentionRegressor("infinite"), X, shifted, fresh, expected, sizes=[10, 60], alphas=[0.1, 0.01]
-    )
-    scale = np.trace(attention_kernel(X)) / 60
-    for j, n in enumerate(curve.sizes):
-        small = np.trace(attention_kernel(X[:n])) / n
-        for i, alpha in enumerate([0.1, 0.01]):
-            model = RandomAttentionRegressor("infinite", alphas=[alpha * scale / small]).fit(X[:n], shifted[:n])
-            assert curve.test[i, j, 0] == pytest.approx(np.mean((model.predict(fresh) - expected) ** 2), rel=1e-8)
-            assert curve.loo[i, j, 0] == pytest.approx(model.loo_errors_[0, 0], rel=1e-8)
-            missed = []
-            for m in range(n - n // 5, n):
-                before = RandomAttentionRegressor(
-                    "infinite", alpha=alpha * scale / (np.trace(attention_kernel(X[:m])) / m)
-                )
-                missed.append(before.fit(X[:m], shifted[:m]).predict(X[m : m + 1])[0] - shifted[m])
-            assert curve.forecast[i, j, 0] == pytest.approx(np.mean(np.square(missed)), rel=1e-7)
-
-
-def test_penalties_below_the_rounding_of_few_heads_are_passed_over():
-    many, f = tokens.sphere(500, 5, 4, 3), targets.Correlation(1)
-    curve = learning_curve(RandomAttentionRegressor(20, random_state=0), many, f(many), X, y)
-    assert np.isinf(curve.loo[0]).all()
-    assert np.isfinite(curve.chosen()).all()
-    one = learning_curve(RandomAttentionRegressor(3, alpha=0.1, random_state=0), X[:50], y[:50], X[50:], y[50:])
-    assert one.test.shape[0] == 1
-
-
-def test_the_nested_curve_is_that_of_separate_fits():
-    fresh = tokens.sphere(9, 5, 4, 1)
-    expected = np.stack([targets.KeyAverage(BETA, 2)(fresh), targets.Correlation(1)(fresh)], axis=1)
-    model = RandomAttentionRegressor("infinite", fit_intercept=False)
-    curve = learning_curve(model, X, Y, fresh, expected, sizes=[10, 33, 60], alphas=[1e-3, 0.1])
-    K, cross = attention_kernel(X), attention_kernel(fresh, X)
-    for i, penalty in enumerate(curve.penalties):
-        for j, n in enumerate(curve.sizes):
-            inverse = np.linalg.inv(K[:n, :n] + penalty * np.eye(n))
-            found = cross[:, :n] @ inverse @ Y[:n]
-            np.testing.assert_allclose(curve.test[i, j], np.mean((found - expected) ** 2, axis=0), rtol=1e-8)
-            left_out = (inverse @ Y[:n]) / np.diag(inverse)[:, None]
-            np.testing.assert_allclose(curve.loo[i, j], np.mean(left_out**2, axis=0), rtol=1e-8)
-            forecasts = []
-            for m in range(n - max(n // 5, 1), n):
-                weights = np.linalg.solve(K[:m, :m] + penalty * np.eye(m), K[:m, m])
-                forecasts.append((Y[m] - weights @ Y[:m]) ** 2)
-            np.testing.assert_allclose(curve.forecast[i, j], np.mean(forecasts, axis=0), rtol=1e-7)
-    assert curve.chosen().shape == (3, 2)
-
-
-@pytest.mark.parametrize("activation", ["relu", "exp", "softmax"])
-def test_padding_and_order_of_keys_change_nothing(activation):
-    Phi = RandomAttentionFeatures(20, activation=activation, random_state=0).fit(X)
-    F = Phi.transform(X)
-    np.testing.assert_allclose(Phi.transform(X[:, [0, 4, 2, 1, 3]]), F, atol=1e-13)
-    padded = np.concatenate([X, np.full((60, 3, 4), np.nan)], axis=1)
-    np.testing.assert_allclose(Phi.transform(padded), F, atol=1e-13)
-
-
-def test_equal_number_of_trained_numbers():
-    assert RandomMLPFeatures(n_heads=7).fit_transform(X).shape == RandomAttentionFeatures(7).fit_transform(X).shape
-
-
-def test_pipelines_searches_and_workers():
-    pipeline = make_pipeline(RandomAttentionFeatures(30, random_state=0), Ridge(1e-3))
-    assert cross_val_score(pipeline, X, y, cv=3, n_jobs=2).shape == (3,)
+def test_searches_copies_and_pickles():
     search = GridSearchCV(RandomAttentionRegressor("infinite"), {"bias": [0.0, 1.0]}, cv=3).fit(X, y)
     assert search.best_score_ > 0
     model = RandomAttentionRegressor(20, bias=0.5, random_state=1)
@@ -244,18 +189,6 @@ def test_constant_y_is_learned():
         (lambda: RandomAttentionRegressor(5).fit(X * np.inf, y), "infinite"),
         (lambda: RandomAttentionRegressor(5).fit(X, y).predict(X[:, :, :3]), "dimension 3, the model was made for 4"),
         (lambda: RandomAttentionRegressor(5, token_dim=3).fit(X.reshape(60, -1), y), "token_dim = 3 does not divide"),
-        (lambda: learning_curve(RandomAttentionRegressor(5), X, y, X, y, sizes=[5, 90]), "at most n = 60"),
-        (lambda: RandomMLPFeatures(5).fit(X).transform(np.where(np.arange(5)[:, None] > 3, np.nan, X)), "missing tokens"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_one_sentence(call, message):
-    with pytest.raises(InputError, match=message), np.errstate(all="ignore"):
-        call()
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
         (lambda: RandomAttentionRegressor(20, activation="exp", random_state=0).fit(20 * X, y), "overflow"),
         (lambda: RandomAttentionRegressor(20, random_state=0).fit(1e13 * X, y), "overflow"),
         (lambda: RandomAttentionRegressor(20, solver="cg", random_state=0).fit(1e13 * X, y), "overflow"),
@@ -276,17 +209,11 @@ def test_bad_input_is_one_sentence(call, message):
         (lambda: RandomAttentionRegressor(20, alpha=[0.1, 1]).fit(X, y), "given as alphas"),
         (lambda: RandomAttentionRegressor(20, bias="a").fit(X, y), "bias must be"),
         (lambda: RandomAttentionRegressor(20, solver=np.array(["cg"])).fit(X, y), "solver must be"),
-        (lambda: RandomAttentionFeatures(20, dtype="int64").fit(X), "dtype must be"),
-        (lambda: RandomMLPFeatures(n_heads=0).fit(X), "n_heads"),
-        (lambda: RandomMLPFeatures(n_heads=2).fit(X).transform(X[:, :3]), "3 tokens to a sequence"),
-        (lambda: learning_curve(RandomAttentionRegressor(5), X, Y, X, y), "2 targets and Y_test has 1"),
-        (lambda: learning_curve(RandomAttentionRegressor(5), X, y, X, y, sizes=[16.7, 20]), "increasing integers"),
-        (lambda: learning_curve(RandomAttentionFeatures(5), X, y, X, y), "must be a RandomAttentionRegressor"),
     ],
-)
-def test_every_mistake_is_one_sentence(make, message):
-    with pytest.raises(InputError, match=message):
-        make()
+)  # fmt: skip
+def test_bad_input_is_one_sentence(call, message):
+    with pytest.raises(InputError, match=message), np.errstate(all="ignore"):
+        call()
 
 
 def test_a_fit_keeps_nothing_of_the_caller_or_of_an_earlier_fit():

@@ -6,7 +6,7 @@ from attlas.claims import Measurement, Outcome
 from attlas.claims.features import invariance as claim
 from attlas.layers import random_feature_attention, random_feature_mlp
 
-from .broken import verdict_of
+from ..broken import verdict_of
 
 
 def test_holds():
@@ -74,3 +74,11 @@ def test_a_change_that_is_not_a_number_is_not_passed_over():
         for s, r in enumerate([0.1, np.nan, 0.1])
     ]
     assert claim.judge(good + bad).outcome is Outcome.REFUTED
+
+
+def test_its_words_and_points():
+    numbers = {"attention_worst_over_rounding": 0.0139, "mlp_change": 1.089}
+    assert all(part in claim.finding(numbers) for part in ("0.014 of what rounding allows", "1.09 of their size"))
+    measured = [Measurement(claim.Point(model="RFA"), s, {"change": c}) for s, c in enumerate((0.1, 0.3))]
+    (found,) = claim.series(measured)
+    assert (found.name, found.x, found.mean, found.seeds) == ("RFA relu", (16,), (0.2,), (2,))
