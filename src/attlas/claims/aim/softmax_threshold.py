@@ -173,8 +173,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             hollow = {} if s.settings["d"] == largest else {"markerfacecolor": "white", "alpha": 0.6}
             drawn(left, points(s, lambda alpha: alpha / edge), f"{learner(name).name}, d = {s.settings['d']}", **hollow)
         runs = [m for m in measurements if m.point.d == largest and (m.point.tokens, m.point.rho) == (tokens, rho)]
-        style = {"color": learner(name).colour, "alpha": 0.3, "markersize": 3, "markeredgewidth": 0}
-        left.plot([m.point.ratio for m in runs], [m.result[key] for m in runs], learner(name).marker, **style)
+        x, y, look = [m.point.ratio for m in runs], [m.result[key] for m in runs], learner(name)
+        left.plot(x, y, look.marker, color=look.colour, alpha=0.3, markersize=3, markeredgewidth=0)
     for i, located in enumerate(_transitions(measurements)):
         label = f"T = {located.settings['tokens']}, rho = {located.settings['rho']:g}"
         drawn(right, points(located), label, **({"markerfacecolor": "white"} if i else {}))

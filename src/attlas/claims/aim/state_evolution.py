@@ -88,7 +88,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         style = {"color": COLOURS[i % len(COLOURS)], "fmt": MARKERS[i % len(MARKERS)]}
         drawn(left, points(final, (0.985 + 0.01 * i).__mul__), _label(Point(d=largest, **final.settings)), **style)
         for course in courses:
-            if course.settings == final.settings | {"d": largest}:
+            if course.settings == {**final.settings, "d": largest}:
                 drawn(right, course, "", **style)
     left.axhline(1, **THEORY)
     left.set(xlabel="1/d", ylabel="error of message passing / V", xlim=(0, None))
