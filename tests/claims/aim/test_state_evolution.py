@@ -1,49 +1,21 @@
-"""The claims about denoising and message passing: they hold, and a broken learner or formula refutes each."""
+import types
 
 import numpy as np
 import pytest
 
 from attlas import aim
-from attlas.claims import Measurement, Outcome, amp_error
-from attlas.claims.aim import denoiser as aim_denoiser
-from attlas.claims.aim import hardmax as aim_hardmax
-from attlas.claims.aim import quadratic_networks as aim_quadratic_networks
-from attlas.claims.aim import sequence_length as aim_sequence_length
-from attlas.claims.aim import state_evolution as aim_state_evolution
+from attlas.claims import Measurement, Outcome
+from attlas.claims.aim import kit, state_evolution
 
-from .broken import verdict_of
+from ..broken import verdict_of
 
-DENOISER = [aim_denoiser.Point(delta=0.3, rho=0.5, d=d) for d in (40, 80, 160)]
-SOFTMAX = [aim_state_evolution.Point(channel="softmax", tokens=2, alpha=0.1, d=d) for d in (30, 60, 90)]
-
-
-def test_the_denoiser_attains_its_error():
-    assert verdict_of(aim_denoiser.CLAIM, DENOISER, seeds=20).outcome is Outcome.SUPPORTED
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        lambda R, delta, rho: R,  # no shrinkage
-        lambda R, delta, rho: (R + delta * np.sqrt(rho) * np.eye(len(R))) / (1 + delta),  # linear shrinkage
-        lambda R, delta, rho: aim.denoise(R, 2 * delta, rho),  # wrong noise
-    ],
-    ids=["identity", "linear", "noise"],
-)
-def test_a_worse_denoiser_refutes_it(monkeypatch, broken):
-    monkeypatch.setattr(aim_denoiser, "denoise", broken)
-    assert verdict_of(aim_denoiser.CLAIM, DENOISER, seeds=20).outcome is Outcome.REFUTED
-
-
-def test_a_wrong_formula_refutes_it(monkeypatch):
-    monkeypatch.setattr(aim_denoiser, "mmse", lambda delta, rho: delta / (1 + delta))
-    assert verdict_of(aim_denoiser.CLAIM, DENOISER, seeds=20).outcome is Outcome.REFUTED
+SOFTMAX = [state_evolution.Point(channel="softmax", tokens=2, alpha=0.1, d=d) for d in (30, 60, 90)]
 
 
 def test_message_passing_follows_the_state_evolution():
-    verdict = verdict_of(aim_state_evolution.CLAIM, SOFTMAX, seeds=12)
+    verdict = verdict_of(state_evolution.CLAIM, SOFTMAX, seeds=12)
     assert verdict.outcome is not Outcome.REFUTED
-    assert 0.85 < verdict.numbers[f"{aim_state_evolution._label(SOFTMAX[0])} at d = infinity"] < 1.15
+    assert 0.85 < verdict.numbers[f"{state_evolution._label(SOFTMAX[0])} at d = infinity"] < 1.15
 
 
 def test_a_learner_without_its_scores_refutes_it(monkeypatch):
@@ -52,8 +24,8 @@ def test_a_learner_without_its_scores_refutes_it(monkeypatch):
     def impatient(*arguments, **options):
         return aim.message_passing(*arguments, **(options | {"max_steps": 2}))
 
-    monkeypatch.setattr(amp_error, "aim", _with(message_passing=impatient))
-    assert verdict_of(aim_state_evolution.CLAIM, SOFTMAX, seeds=8).outcome is Outcome.REFUTED
+    monkeypatch.setattr(kit, "aim", _with(message_passing=impatient))
+    assert verdict_of(state_evolution.CLAIM, SOFTMAX, seeds=8).outcome is Outcome.REFUTED
 
 
 def test_a_theory_with_a_wrong_count_refutes_it(monkeypatch):
@@ -62,84 +34,76 @@ def test_a_theory_with_a_wrong_count_refutes_it(monkeypatch):
     def wrong(channel, alpha, rho, **options):
         return aim.state_evolution(channel, alpha / 2, rho, **options)
 
-    monkeypatch.setattr(amp_error, "aim", _with(state_evolution=wrong))
-    assert verdict_of(aim_state_evolution.CLAIM, SOFTMAX, seeds=8).outcome is Outcome.REFUTED
-
-
-def test_lengths_collapse_only_on_the_right_count():
-    """Measured at A = alpha (T^2 + T), the count of the linear channel, the theory of two lengths differs."""
-    points = [aim_sequence_length.Point(tokens=T, A=0.4, d=20) for T in (2, 3)]
-
-    def at_wrong_alpha(point):
-        wrong = point.A / (point.tokens**2 + point.tokens)
-        return {"theory": aim.state_evolution(aim.Softmax(point.tokens), wrong, 0.5).value, "ratio": 1.0}
-
-    verdict = aim_sequence_length.judge([Measurement(p, s, at_wrong_alpha(p)) for p in points for s in range(3)])
-    assert verdict.outcome is Outcome.REFUTED
-    assert "does not collapse" in verdict.reason
-    theory = {aim.state_evolution(aim.Softmax(p.tokens), p.alpha, 0.5).value for p in points}
-    assert np.ptp(list(theory)) < 1e-12
-
-
-def made(ratio, error, seeds=12):
-    """Results of hardmax message passing as if they had been measured."""
-    rng, theory = np.random.default_rng(0), {"theory": 0.3291}
-    return [
-        Measurement(aim_hardmax.Point(d=d), s, {"ratio": ratio + 1 / d + rng.normal(0, 0.02), "error": error} | theory)
-        for d in (40, 70, 100) for s in range(seeds)
-    ]  # fmt: skip
-
-
-def test_hardmax_decides_between_the_curves():
-    ours, theirs = 0.33 + 0.001 * np.arange(2), 0.593
-    assert aim_hardmax.judge(made(1.0, float(ours[0]))).outcome is Outcome.SUPPORTED
-    assert aim_hardmax.judge(made(theirs / 0.3291, theirs)).outcome is Outcome.REFUTED
-
-
-def test_hardmax_message_passing_lies_below_the_published_curve():
-    result = aim_hardmax.measure(aim_hardmax.Point(d=60), 0)
-    assert result["theory"] == pytest.approx(0.3291, abs=1e-4)
-    assert result["error"] < 0.45 < aim_hardmax.PUBLISHED_ERROR
-
-
-def test_quadratic_networks():
-    assert verdict_of(aim_quadratic_networks.CLAIM, seeds=1).outcome is Outcome.SUPPORTED
-
-
-def test_a_wrong_noise_refutes_quadratic_networks(monkeypatch):
-    exact = aim.Linear
-    monkeypatch.setattr(aim, "Linear", lambda tokens, noise: exact(tokens, noise + 1e-4))
-    assert verdict_of(aim_quadratic_networks.CLAIM, seeds=1).outcome is Outcome.REFUTED
-
-
-def test_nothing_is_published_elsewhere_and_a_nan_is_no_agreement():
-    points = [point.model_copy(update={"noise": 1.0}) for point in aim_quadratic_networks.CLAIM.tiers["quick"].points]
-    assert verdict_of(aim_quadratic_networks.CLAIM, points, seeds=1).outcome is Outcome.INCONCLUSIVE
-    published = aim_quadratic_networks.CLAIM.tiers["quick"].points
-    rows = [Measurement(p, 0, {"V": v}) for p, v in zip(published, (0.61748698, np.nan, 0.16969945), strict=True)]
-    assert aim_quadratic_networks.judge(rows).outcome is Outcome.REFUTED
-
-
-def test_nothing_is_decided_above_perfect_recovery():
-    points = [aim_state_evolution.Point(channel="softmax", tokens=2, alpha=0.25, d=d) for d in (10, 14)]
-    assert verdict_of(aim_state_evolution.CLAIM, points, seeds=2).outcome is Outcome.INCONCLUSIVE
-
-
-@pytest.mark.parametrize(
-    "claim", [aim_denoiser, aim_state_evolution, aim_sequence_length, aim_hardmax, aim_quadratic_networks]
-)
-def test_draws(claim):
-    sweep = claim.CLAIM.tiers["quick"].points
-    points = [p.model_copy(update={"d": d}) for p in sweep[:2] for d in (16, 20)] if hasattr(sweep[0], "d") else sweep
-    figure = claim.draw([Measurement(p, s, claim.measure(p, s)) for p in points for s in range(2)])
-    assert figure.axes[0].get_xlabel()
+    monkeypatch.setattr(kit, "aim", _with(state_evolution=wrong))
+    assert verdict_of(state_evolution.CLAIM, SOFTMAX, seeds=8).outcome is Outcome.REFUTED
 
 
 def _with(**changes):
     """The room `aim`, with some of its functions replaced."""
-    import types
-
     room = types.SimpleNamespace(**{name: getattr(aim, name) for name in dir(aim) if not name.startswith("_")})
     for name, value in changes.items():
         setattr(room, name, value)
     return room
+
+
+def test_nothing_is_decided_above_perfect_recovery():
+    points = [state_evolution.Point(channel="softmax", tokens=2, alpha=0.25, d=d) for d in (10, 14)]
+    assert verdict_of(state_evolution.CLAIM, points, seeds=2).outcome is Outcome.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(("steps", "converged"), [(3, False), (60, True)])
+def test_a_run_says_whether_it_converged(steps, converged):
+    """With much noise message passing settles in some twenty steps; after three it has not."""
+    result = kit.amp_error(aim.Linear(1, 1.0), 20, 0.4, 0.5, 1, max_steps=steps)
+    assert result["converged"] is converged
+    assert result["steps"] <= steps
+
+
+def test_a_run_that_did_not_converge_is_used_and_counted():
+    """Runs that cycle about their fixed point: the verdict is what it would be, and says how many there are."""
+    rng = np.random.default_rng(0)
+    rows = [
+        Measurement(point, seed, {"theory": 0.4, "ratio": 1 + rng.normal(0, 0.02), "converged": seed % 2 == 0})
+        for point in SOFTMAX for seed in range(12)
+    ]  # fmt: skip
+    plain, verdict = state_evolution.judge(rows), state_evolution.CLAIM.verdict(rows)
+    assert verdict.outcome is plain.outcome is Outcome.SUPPORTED
+    assert verdict.numbers == plain.numbers | {"runs that did not converge": 18.0}
+    assert "18 of 36 runs did not converge" in verdict.reason
+
+
+def test_finding():
+    numbers = {"softmax at d = infinity": 0.98, "softmax at d = infinity ±": 0.3, "linear at d = infinity": 1.013}
+    assert "its error is 0.98 to 1.01 times the predicted one" in state_evolution.finding(numbers)
+
+
+def test_series():
+    point = state_evolution.Point(channel="linear", tokens=1, noise=0.25, alpha=0.4, d=50)
+    rows = [
+        Measurement(point, seed, {"error": error, "ratio": error / 0.2, "theory": 0.2,
+                                  "course": np.array([1, error]), "believed": np.array([1, 0.3])})
+        for seed, error in enumerate((0.2, 0.3, 0.4, 0.7))
+    ]  # fmt: skip
+    errors, ratios, course = state_evolution.series(rows)
+    assert (errors.name, errors.x_name, errors.y_name) == ("amp", "alpha", "mse")
+    assert errors.settings == {"channel": "linear", "tokens": 1, "noise": 0.25, "rho": 0.5, "decay": None, "d": 50}
+    assert (errors.x, errors.theory, errors.seeds) == ((0.4,), (0.2,), (4,))
+    assert errors.mean == pytest.approx((0.4,))
+    assert errors.standard_error == pytest.approx((np.sqrt(0.14 / 3 / 4),))  # deviations -0.2, -0.1, 0, 0.3
+    assert (ratios.x, ratios.theory) == ((1 / 50,), (1.0,))
+    assert ratios.mean == pytest.approx((2,))
+    assert (course.x, course.theory) == ((0, 1), (1, 0.3))
+    assert course.mean == pytest.approx((1, 0.4))
+
+
+def test_noise_counts_for_linear_outputs_only():
+    point = state_evolution.Point(channel="softmax", tokens=2, noise=0.25, alpha=0.1, d=50)
+    (series,) = kit.errors([Measurement(point, 0, {"error": 0.4})], "amp", "error")
+    assert series.settings["noise"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("values", "said"), [([0.98, 1.013], "0.98 to 1.01"), ([1.001, 0.999], "1.00"), ([2.5], "2.50")]
+)
+def test_a_span_is_one_number_where_both_ends_read_the_same(values, said):
+    assert kit.span(values) == said

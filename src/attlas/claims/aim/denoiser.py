@@ -83,10 +83,9 @@ def _theory(point: Point) -> float:
 
 def finding(numbers: Numbers) -> str:
     """Say how near the denoiser comes to its formula."""
-    limits = ending(numbers, LIMIT)
     return (
-        f"The denoiser attains its formula: extrapolated to infinite d its error is {span(limits)} times F(Delta), at"
-        f" {len(limits)} settings of noise and width"
+        "The denoiser attains its formula: extrapolated to infinite d its error is"
+        f" {span(ending(numbers, LIMIT))} times F(Delta), at every noise and width tried"
     )
 
 

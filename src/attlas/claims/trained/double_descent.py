@@ -1,4 +1,7 @@
-"""trained.double-descent: with noise and hardly any decay the error peaks where data are just fitted; decay helps."""
+"""trained.double-descent: with noise and hardly any decay the error peaks where data are just fitted; decay helps.
+
+A run whose convex problem was not solved is no measurement: it leaves the claim undecided.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +12,7 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.aim.kit import errors, points
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Unfinished, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.figure import COLOURS, THEORY, drawn, panels
 from attlas.claims.series import Series
 from attlas.claims.trained.kit import TOLERANCE, least_trace, size_of
@@ -191,5 +194,4 @@ CLAIM = Claim(
     ),
     finding=finding,
     series=series,
-    unfinished=Unfinished.USED,
 )

@@ -1,4 +1,8 @@
-"""trained.implicit: without decay, descent from a start like the prior is not the solution of the smallest trace."""
+"""trained.implicit: without decay, descent from a start like the prior is not the solution of the smallest trace.
+
+A run that has not converged is no measurement: it leaves the claim undecided. Descents that converged without fitting their
+data are left out by the judge.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -19,7 +23,6 @@ from attlas.claims.claim import (
     Result,
     Settings,
     Sweep,
-    Unfinished,
     Verdict,
 )
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
@@ -183,5 +186,4 @@ CLAIM = Claim(
             ours=_ours,
         )
     ],
-    unfinished=Unfinished.USED,
 )

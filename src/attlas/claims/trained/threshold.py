@@ -1,4 +1,8 @@
-"""trained.threshold: from how many samples the smallest trace, or S >= 0 alone, gives the teacher."""
+"""trained.threshold: from how many samples the smallest trace, or S >= 0 alone, gives the teacher.
+
+Near the transition some problems do not converge in their steps. Their last iterate is used: either it is the teacher or it
+is not.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
