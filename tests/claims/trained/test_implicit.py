@@ -29,6 +29,18 @@ def test_measure():
     assert isinstance(found["converged"], bool)
 
 
+def test_a_run_that_fits_counts_even_if_it_still_creeps():
+    def of(point, seed, rng):
+        least = 0.5 + 0.1 * rng.standard_normal()
+        return {"least": least, "least_trace": 0.5, "prior": least + 0.2 + 0.02 * rng.standard_normal(), "prior_trace": 0.7,
+                "prior_loss": 1e-9, "small": least, "small_trace": 0.5, "small_loss": 1e-9, "theory": 0.5, "bayes": 0.4,
+                "converged": seed > 0}  # fmt: skip
+
+    verdict = implicit.CLAIM.verdict(made(POINTS, 5, of))
+    assert verdict.outcome is Outcome.SUPPORTED
+    assert verdict.numbers["runs that did not converge"] == 2
+
+
 def test_words():
     numbers = {"d=32 prior less smallest trace": 0.281, "d=60 prior less smallest trace": 0.24,
                "d=32 prior over 2V": 1.14, "d=60 prior over 2V": 1.12}  # fmt: skip

@@ -38,7 +38,7 @@ class Point(Settings):
 
 
 def measure(point: Point, seed: int) -> Result:
-    """Solve with the small decay and with the best one; return both errors and what the theory says of them."""
+    """Solve with the small decay and with the best one; return both errors beside the theory's."""
     channel = aim.Linear(1, point.noise)
     task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
     size = size_of(task, point.rho)

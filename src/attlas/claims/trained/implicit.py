@@ -1,7 +1,7 @@
 """trained.implicit: without decay, descent from a start like the prior is not the solution of the smallest trace.
 
-A run that has not converged is no measurement: it leaves the claim undecided. Descents that converged without fitting their
-data are left out by the judge.
+A descent may creep for long after it has fitted its data, so one that has not converged is used all the same. What counts is
+the fit: runs without one are left out by the judge.
 """
 
 from collections.abc import Sequence
@@ -23,6 +23,7 @@ from attlas.claims.claim import (
     Result,
     Settings,
     Sweep,
+    Unfinished,
     Verdict,
 )
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
@@ -186,4 +187,5 @@ CLAIM = Claim(
             ours=_ours,
         )
     ],
+    unfinished=Unfinished.USED,
 )

@@ -56,7 +56,7 @@ def measure(point: Point, seed: int) -> Result:
 
 
 def quantiles(theory: aim.Trained, shares: NDArray[np.float64], shift: bool = True) -> NDArray[np.float64]:
-    """Return the quantiles of the predicted law; without the shift, those of max(R, 0), which it must be told from."""
+    """Return the quantiles of the predicted law; without the shift, those of max(R, 0), from which it must differ."""
     edge = float(aim.edges(theory.delta, theory.rho)[-1])
     moved = theory.theta if shift else 0.0
     x = np.linspace(0, edge - moved, _GRID)
