@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import aim
-from attlas.claims.aim.kit import LIMIT, above_threshold, ending, errors, points, span
+from attlas.claims.aim.kit import HOLLOW, LIMIT, above_threshold, ending, errors, points, span
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.figure import THEORY, drawn, panels
 from attlas.claims.finite_size import finite_size_verdict
@@ -97,7 +97,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     first = measurements[0].point
     for mine in _ratios(measurements):
         main = mine.settings == {"alpha": first.alpha, "rho": first.rho, "inits": first.inits}
-        drawn(axis, points(mine), **({} if main else {"label": "", "markerfacecolor": "white"}))
+        drawn(axis, points(mine), **({} if main else HOLLOW))
     axis.axhline(1, **THEORY)
     axis.axhline(2, linestyle=":", **THEORY)
     axis.set(xlabel="1/d", ylabel="error of descent / Bayes error V", xlim=(0, None), ylim=(0.5, None))
@@ -158,7 +158,8 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Error of gradient descent over the Bayes error V, against 1/d: of one run, of the average over the starts, and"
-        " extrapolated to infinitely many starts. The lines are V and 2V (dotted), the error of one draw from the posterior."
+        " extrapolated to infinitely many starts; hollow marks are further settings. The lines are V and 2V (dotted), the"
+        " error of one draw from the posterior."
     ),
     finding=finding,
     differs=[

@@ -11,6 +11,11 @@ from attlas.claims.claim import Cost, Measurement, Numbers, Outcome, Result, Ver
 from attlas.claims.series import Series, gather
 
 LIMIT = " at d = infinity"  # how `finite_size_verdict` names what it extrapolates to
+HOLLOW: dict[str, Any] = {
+    "label": "",
+    "markerfacecolor": "white",
+    "alpha": 0.6,
+}  # marks beside the main ones of a learner
 SCORE, HARDMAX_SCORE = 2e-7, 4e-6  # seconds for the score of one sequence
 
 
@@ -46,8 +51,7 @@ def above_threshold(measurements: Sequence[Measurement[Any]]) -> Verdict | None:
 def amp_cost(channel: aim.Channel, d: int, alpha: float, steps: int = 60, score: float = SCORE) -> Cost:
     """Expect `steps` iterations of two products, one eigendecomposition and the scores, `score` seconds each."""
     n, T = alpha * d**2, channel.tokens
-    iteration = 6e-11 * n * T * d**2 + 1.2e-9 * d**3 + 1.5e-5 * d + 1e-3
-    iteration += score * n
+    iteration = 6e-11 * n * T * d**2 + 1.2e-9 * d**3 + 1.5e-5 * d + 1e-3 + score * n
     return Cost(steps * iteration, int(80_000_000 + 32 * n * T * d))
 
 
@@ -60,8 +64,8 @@ def errors(
 ) -> list[Series]:
     """Return errors of S against alpha, ``result[key]``, one series for every channel, width, decay and size.
 
-    Every door that shows such errors, and the explorer, lays them over its curves by these settings: what a point does not
-    have is given as `fixed`, or that of softmax attention of two tokens without decay.
+    The explorer finds the curve that they belong on by these settings. A setting that points do not have is `fixed`; the
+    usual ones are those of softmax attention of two tokens without decay.
     """
     rows = []
     for m in measurements:

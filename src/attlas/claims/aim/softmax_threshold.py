@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import aim
-from attlas.claims.aim.kit import amp_cost, ending, errors, points
+from attlas.claims.aim.kit import HOLLOW, amp_cost, ending, errors, points
 from attlas.claims.claim import (
     Claim,
     Cost,
@@ -25,7 +25,7 @@ from attlas.claims.claim import (
     Unfinished,
     Verdict,
 )
-from attlas.claims.figure import THEORY, drawn, panels
+from attlas.claims.figure import MARKERS, THEORY, drawn, panels
 from attlas.claims.learners import learner
 from attlas.claims.series import Series, gather
 from attlas.numerics import fit_line
@@ -170,20 +170,24 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         own = [s for s in mine if s.name == name]
         largest = max((s.settings["d"] for s in own), default=0)
         for s in own:
-            hollow = {} if s.settings["d"] == largest else {"markerfacecolor": "white", "alpha": 0.6}
-            drawn(left, points(s, lambda alpha: alpha / edge), f"{learner(name).name}, d = {s.settings['d']}", **hollow)
+            main = {"label": f"{learner(name).name}, d = {largest}"}
+            drawn(left, points(s, lambda alpha: alpha / edge), **(main if s.settings["d"] == largest else HOLLOW))
         runs = [m for m in measurements if m.point.d == largest and (m.point.tokens, m.point.rho) == (tokens, rho)]
         x, y, look = [m.point.ratio for m in runs], [m.result[key] for m in runs], learner(name)
         left.plot(x, y, look.marker, color=look.colour, alpha=0.3, markersize=3, markeredgewidth=0)
-    for i, located in enumerate(_transitions(measurements)):
-        label = f"T = {located.settings['tokens']}, rho = {located.settings['rho']:g}"
-        drawn(right, points(located), label, **({"markerfacecolor": "white"} if i else {}))
+    located = _transitions(measurements)
+    for i, place in enumerate(located):
+        label = f"T = {place.settings['tokens']}, rho = {place.settings['rho']:g}"
+        drawn(
+            right, points(place), label, **({"markerfacecolor": "white", "fmt": MARKERS[i % len(MARKERS)]} if i else {})
+        )
     grid = np.linspace(min(m.point.ratio for m in measurements), 0.9999, 60)
     left.plot(grid, aim.curve(aim.Softmax(tokens), grid * edge, rho)["mse"].values[0], **THEORY)
     left.axvline(1, linestyle=":", **THEORY)
     left.set(xlabel="samples over those of the formula", ylabel="error", yscale="log")
     left.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(0, 0.4))
-    right.legend(frameon=False, fontsize=8)
+    if located:
+        right.legend(frameon=False, fontsize=8)
     right.axhline(1, **THEORY)
     right.set(xlabel="1/d", ylabel="where message passing begins to recover", xlim=(0, None))
     return figure
@@ -267,8 +271,8 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Left: error of the query-key matrix against the number of samples over that of the formula: predicted, of message"
-        " passing, and of gradient descent from one start; small marks are single runs at the largest d. Right: the number"
-        " of samples from which message passing recovers, over that of the formula, against 1/d."
+        " passing, and of gradient descent from one start. Hollow marks are smaller d, small marks single runs at the"
+        " largest. Right: the number of samples from which message passing recovers, over that of the formula, against 1/d."
     ),
     finding=finding,
     differs=[

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat
 
 from attlas import aim, tokens
-from attlas.claims.aim.kit import amp_cost, points
+from attlas.claims.aim.kit import HOLLOW, amp_cost, points
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Unfinished, Verdict
 from attlas.claims.figure import THEORY, drawn, panels, ticks
 from attlas.claims.learners import learner
@@ -268,7 +268,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
                 drawn(axis, points(mine), f"{learner(name).name}, d = {mine.settings['d']}", markersize=6, zorder=4)
                 axis.plot(mine.x, mine.mean, color=learner(name).colour, linewidth=0.8, alpha=0.5)
             else:
-                drawn(axis, points(mine), "", markerfacecolor="white", alpha=0.5, zorder=3)
+                drawn(axis, points(mine), **HOLLOW, zorder=3)
     axis.set(xscale="log", xlabel="samples / d²", ylabel="test error / that of a constant", ylim=(-0.03, 1.35))
     ticks(axis, [x for x in (0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2) if alphas[0] / 1.25 <= x <= alphas[-1] * 1.25])
     axis.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))

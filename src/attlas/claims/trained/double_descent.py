@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from attlas import aim
-from attlas.claims.aim.kit import errors, points
+from attlas.claims.aim.kit import HOLLOW, errors, points
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.figure import COLOURS, THEORY, drawn, panels
 from attlas.claims.series import Series
@@ -146,8 +146,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for mine, colour in [(s, COLOURS[1]) for s in _small(measurements)] + [
         (s, COLOURS[0]) for s in _best(measurements)
     ]:
-        hollow = {} if mine.settings["d"] == largest else {"markerfacecolor": "white"}
-        drawn(axis, points(mine), "", color=colour, **hollow)
+        main = mine.settings["d"] == largest
+        drawn(axis, points(mine), color=colour, **({"label": ""} if main else HOLLOW))
     axis.set(xlabel="samples over d²", ylabel="error of the query-key matrix", ylim=(0, None))
     axis.legend(frameon=False, fontsize=9)
     return figure
