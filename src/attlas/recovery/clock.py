@@ -24,6 +24,11 @@ class Clock:
         return None if self._end is None else max(self._end - time.perf_counter(), 1e-9)
 
     @property
+    def share(self) -> float:
+        """Seconds spent over `max_seconds`; zero if there is no limit."""
+        return 0.0 if self._end is None else min(1.0, self.seconds / (self._end - self._began))
+
+    @property
     def out(self) -> bool:
         """Whether time is up."""
         return self._end is not None and time.perf_counter() > self._end

@@ -173,7 +173,7 @@ def _adam(
     rng: np.random.Generator,
     tell: Callable[[float], None],
 ) -> _Run:
-    """The rate falls as a cosine over the steps."""
+    """The rate falls as a cosine over the steps, or over the seconds if those are fewer."""
     v, update, order = start.copy(), Adam(start[None]), np.arange(0)
     for step in range(1, steps + 1):
         if clock.out:
@@ -182,7 +182,7 @@ def _adam(
             order = rng.permutation(len(data.X))
         loss, slope = loss_and_gradient(data.take(order[:_BATCH]), v, shape)
         order = order[_BATCH:]
-        rate = 0.01 * 0.5 * (1 + np.cos(np.pi * (step / steps))) + 1e-6
+        rate = 0.01 * 0.5 * (1 + np.cos(np.pi * max(step / steps, clock.share))) + 1e-6
         v = v + rate * update(slope[None])[0]
         tell(loss)
     return _Run(loss_and_gradient(data, v, shape)[0], v, Status.OUT_OF_STEPS)

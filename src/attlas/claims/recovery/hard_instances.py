@@ -118,8 +118,8 @@ def finding(numbers: Numbers) -> str:
 
 def ours(numbers: Numbers) -> str:
     """Return from how many heads on it holds."""
-    least = min(int(found[1]) for key in numbers if (found := re.match(r"m=(\d+) .*on-slice accuracy$", key)))
     best = max(ending(numbers, "on-slice accuracy"))
+    least = min(int(found[1]) for key in numbers if (found := re.match(r"m=(\d+) .*on-slice accuracy$", key)))
     return (
         f"It holds from {least} heads on in what was run here: no learner is right more than {best:.2f} of the time (chance"
         " is 0.50). For three heads it is false: variable projection finds its sign"
