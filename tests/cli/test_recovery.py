@@ -1,5 +1,6 @@
 """`attlas recover` on files good and bad."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from attlas import layers, recovery, tokens
+from attlas.cli.recovery import recover
 from attlas.numerics import stream
 
 
@@ -39,11 +41,13 @@ def test_a_file_of_examples_becomes_a_layer(task):
 def test_an_unmet_certificate_is_exit_one_and_json_says_why(task):
     folder, _, X = task
     np.savez(folder / "noise.npz", X=X, Y=stream(0, "noise").standard_normal((300, 3, 2)))
-    done = run("noise.npz", "--heads", 2, "--budget", 2, "--json", cwd=folder)
+    done = run("noise.npz", "--heads", 2, "--max-starts", 2, "--max-steps", 5, "--json", cwd=folder)
     assert done.returncode == 1
     found = json.loads(done.stdout)
     assert found["certificate"]["met"] is False
     assert found["heads"] == 2
+    assert found["status"] == "out of steps"
+    assert found["history"] == [[2, found["certificate"]["residual"]]]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +59,7 @@ def test_an_unmet_certificate_is_exit_one_and_json_says_why(task):
         ("array.npy", (), "holds one array"),
         ("object.npz", (), "not a .npz file of plain arrays"),
         ("data.npz", ("--heads", 1, "--method", "magic"), "method must be one of"),
-        ("data.npz", ("--heads", 1, "--budget", 0), "budget"),
+        ("data.npz", ("--heads", 1, "--max-seconds", 0), "max_seconds"),
         ("data.npz", ("--out", "layer.txt"), "written as .npz"),
     ],
 )
@@ -69,3 +73,9 @@ def test_bad_files_are_one_sentence(task, name, arguments, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_command_starts_as_often_as_the_function():
+    """The number is written twice: importing the function would make every command slow."""
+    command, function = (inspect.signature(one).parameters["max_starts"].default for one in (recover, recovery.learn))
+    assert command == function

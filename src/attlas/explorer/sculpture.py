@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attlas import layers, recovery, tokens
+from attlas.recovery.body import Body
 from attlas.recovery.examples import Examples
-from attlas.recovery.sculpt import ROUNDS, Body, rounds, search
+from attlas.recovery.sculpt import ROUNDS, rounds, search
 from attlas.recovery.variable_projection import variable_projection
 
 Array = NDArray[np.float64]
@@ -36,15 +37,15 @@ def frames(tell: Callable[[float, str], None], d: int, scale: float, n: int, see
     span, gap = body.span(2)
     found.append(plane.frame("The flattest direction", body, proxy, flat=span[0]) | {"gap": gap})
     tell(0.7, "phase 6: searching the flat direction")
-    layer, residual = search(data, proxy, span, 2, seed)
+    carved = search(data, proxy, span, 2, seed)
     found.append(
-        plane.frame("Heads in the flat direction", body, proxy, flat=span[0], heads=layer.Theta)
-        | {"residual": residual}
+        plane.frame("Heads in the flat direction", body, proxy, flat=span[0], heads=carved.Theta)
+        | {"residual": carved.residual}
     )
     tell(0.85, "polishing with all examples")
-    fit = variable_projection(data, layer.Theta)
+    fit = variable_projection(data, carved.Theta)
     truth = recovery.Layer(Theta, W)
-    error = recovery.parameter_error(recovery.Layer(fit.Theta, fit.W), truth)
+    error = recovery.parameter_error(fit, truth)
     last = plane.frame("After polishing", body, proxy, heads=fit.Theta)
     found.append(last | {"residual": fit.residual, "error": float(np.max(error))})
     return {"frames": found, "true": plane.place(Theta).tolist(), "reach": plane.reach}

@@ -94,7 +94,7 @@ def asked(dim: int, box: int) -> tuple[tuple[Any, ...], Any, Any, Any]:
         return answer
 
     found = recovery.learn_from_queries(oracle, d=dim)
-    return tuple(told[: found.queries]), found, Theta, W
+    return tuple(told[: found.certificate.queries]), found, Theta, W
 
 
 def known(dim: int, box: int, count: int) -> tuple[Any, Any]:
@@ -129,7 +129,7 @@ def says(dim: int, box: int, count: int) -> str:
     if count < len(told):
         return f"{count} of {len(told)} queries asked (d² + d = {dim * dim + dim})."
     error = float(np.abs(found.Theta[0] - Theta[0]).max())
-    return f"All {len(told)} queries asked. Θ is known to {error:.1e}; {found.reason}."
+    return f"All {len(told)} queries asked. Θ is known to {error:.1e}; {found.certificate.reason}."
 
 
 def draw_body(found: Any, number: int) -> tuple[dict[str, Any], str]:
