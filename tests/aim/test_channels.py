@@ -91,10 +91,7 @@ def test_little_uncertainty(name):
 def test_errors_are_those_of_samples(name):
     """Bayes and plug-in errors against two independent replicas and the output at omega, four standard errors."""
     channel, V, Q, n = CHANNELS[name], 0.5, 1.5, 40_000
-    clean = aim.Linear(channel.tokens) if isinstance(channel, aim.Linear) else channel
-    function = (
-        channel.function if isinstance(channel, aim.Custom) else lambda h: clean.output(h, np.random.default_rng(0))
-    )
+    function = hardmax if "hardmax" in name else channel.mean
     omega, h, _ = draw(channel, V, Q, n, seed=3)
     again = omega + np.sqrt(V * doubling(channel.tokens)) * symmetric_normal(
         n, channel.tokens, np.random.default_rng(4)
@@ -103,7 +100,7 @@ def test_errors_are_those_of_samples(name):
         (channel.bayes_error(V, Q), 0.5 * ((function(h) - function(again)) ** 2).sum((1, 2))),
         (channel.plugin_error(V, Q), ((function(h) - function(omega)) ** 2).sum((1, 2))),
     ):
-        slack = 2 if isinstance(channel, aim.Custom) else 1
+        slack = 2 if "custom" in name else 1
         assert abs(samples.mean() - found) < slack * 4 * samples.std() / np.sqrt(n) + 1e-4 * found
     assert channel.bayes_error(V, Q) <= channel.plugin_error(V, Q) * (1 + 1e-9)
 
@@ -137,7 +134,7 @@ def test_hardmax_table_is_as_exact_as_it_says():
     channel = aim.Hardmax(2)
     for ratio in (0.9, 0.37, 0.05, 1e-4):
         exact = hardmax_channel._scaled_information(ratio)
-        assert float(channel.information(ratio, 1.0)) * ratio == pytest.approx(exact, rel=channel.information_error())
+        assert float(channel.information(ratio, 1.0)) * ratio == pytest.approx(exact, rel=hardmax_channel.INTERPOLATION)
 
 
 def test_bivariate_normal_in_the_bulk_and_in_the_tails():
@@ -181,7 +178,7 @@ def test_softmax_inverts_whatever_beta():
     h = symmetric_normal(10, 5, rng)
     for beta in (0.01, 1.0, 20.0):
         channel = aim.Softmax(5, beta)
-        found = channel._indices(softmax(h, beta)) - h
+        found = channel.indices(softmax(h, beta)) - h
         np.testing.assert_allclose(found, found.mean((1, 2), keepdims=True) + 0 * found, atol=1e-11)
 
 

@@ -8,8 +8,9 @@ from scipy.special import expit
 
 from attlas import aim
 from attlas.aim.channels.deep import _differences
-from attlas.errors import InputError
+from attlas.errors import ConvergenceError, InputError
 from attlas.layers import attention_indices, deep_attention
+from attlas.numerics import Status
 from tests.aim.test_channels import doubling, symmetric_normal
 
 EXACT = aim.Deep(accuracy=1e-9, samples=64)
@@ -147,6 +148,23 @@ def test_state_evolution_and_message_passing():
     assert aim.state_evolution(channel, 0.0, 0.5).value.tolist() == [1.0, 1.0]
 
 
+def test_steps_are_told_and_too_few_are_an_error():
+    channel, events = aim.Deep(samples=64), []
+    with pytest.raises(ConvergenceError, match="the state evolution did not converge: out of steps after 2 steps"):
+        aim.state_evolution(channel, 0.2, 0.5, max_steps=2, progress=events.append)
+    assert [event.step for event in events] == [1, 2]
+    found = aim.state_evolution(channel, 0.2, 0.5, max_steps=2, throw=False)
+    assert found.status is Status.OUT_OF_STEPS
+    assert events[-1].value == found.residual
+    assert np.isfinite(aim.bayes_error(aim.Deep(samples=64), 0.0, 0.5))
+
+
+def test_a_quadrature_too_coarse_is_told(monkeypatch):
+    monkeypatch.setattr(aim.Deep, "information_error", lambda self, V, Q: (np.zeros((2, 2)), np.array([0.3, 7.0])))
+    found = aim.state_evolution(aim.Deep(samples=64), 0.05, 0.5, throw=False)
+    assert found.status is Status.INACCURATE
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -155,7 +173,9 @@ def test_state_evolution_and_message_passing():
         (lambda: aim.Deep(beta=0.0), "beta must be"),
         (lambda: aim.curve(aim.Deep(), [0.1], 0.5), "curve is for one layer"),
         (lambda: aim.recovery_threshold(aim.Deep(), 0.5), "recovery_threshold is for one layer"),
-        (lambda: aim.state_evolution(aim.Deep(), 0.1, (0.5, 0.5, 0.5)), "one for each of the two layers"),
+        (lambda: aim.trained(aim.Deep(), 0.1, 0.5, 0.1), "the theory of training is for one layer"),
+        (lambda: aim.descend(np.zeros((2, 2, 4)), np.ones((2, 2, 2)), aim.Deep(), 2), "descend is for one layer"),
+        (lambda: aim.state_evolution(aim.Deep(), 0.1, (0.5, 0.5, 0.5)), "one for each of the 2 layers"),
         (lambda: aim.state_evolution(aim.Deep(), 0.1, (0.5, -1.0)), "rho must be"),
         (lambda: aim.message_passing(np.zeros((2, 2, 4)), np.eye(2)[None].repeat(2, 0), aim.Deep(), 0.5), "one-hot rows"),
     ],

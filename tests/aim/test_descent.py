@@ -11,16 +11,23 @@ CHANNEL = aim.Softmax(2)
 TASK = aim.sample(CHANNEL, 12, 0.4, 0.5, 0)
 
 
+FUNCTIONS = {
+    aim.Softmax: lambda h, channel: softmax(h, channel.beta),
+    aim.Linear: lambda h, _: h,
+    aim.Custom: lambda h, _: np.sin(h) + h[:, ::-1, ::-1],
+}
+
+
 def by_definition(W, channel, loss, decay, X, y):
     """The objective written out: indices, loss, penalty."""
     d, r = W.shape
     S = W @ W.T / np.sqrt(r * d)
     h = attention_indices(X, S)
     if loss == "outputs":
-        value = 0.5 * np.sum((softmax(h, channel.beta) - y) ** 2)
+        value = 0.5 * np.sum((FUNCTIONS[type(channel)](h, channel) - y) ** 2)
     else:
-        e = h - (channel._indices(y) if isinstance(channel, aim.Softmax) else y)
-        if isinstance(channel, aim.Softmax):
+        e = h - channel.indices(y)
+        if channel.centred:
             e = e - e.mean((1, 2), keepdims=True)
         value = 0.25 * np.sum(e**2)
     return value + decay * d * np.trace(S)
@@ -34,6 +41,8 @@ def by_definition(W, channel, loss, decay, X, y):
         (aim.Softmax(2, 2.0), "outputs"),
         (aim.Softmax(3), "outputs"),
         (aim.Linear(2, 0.1), "logits"),
+        (aim.Linear(2, 0.1), "outputs"),
+        (aim.Custom(lambda h: np.sin(h) + h[:, ::-1, ::-1], 2, 0.1), "outputs"),
     ],
 )
 def test_objective_and_gradient(channel, loss, decay):
@@ -128,8 +137,17 @@ def test_bad_input(options, message):
 
 def test_hardmax_has_no_gradient():
     task = aim.sample(aim.Hardmax(2), 10, 0.2, 0.5, 0)
-    with pytest.raises(InputError, match="for linear and softmax channels; got Hardmax"):
-        aim.descend(task.X, task.y, aim.Hardmax(2), rank=3)
+    for loss, missing in (("logits", "does not give its indices back"), ("outputs", "does not say its output without")):
+        with pytest.raises(InputError, match=rf"Hardmax\(tokens=2\) {missing}"):
+            aim.descend(task.X, task.y, aim.Hardmax(2), rank=3, loss=loss)
+
+
+def test_progress_is_told():
+    events = []
+    found = aim.descend(TASK.X, TASK.y, CHANNEL, rank=6, max_steps=7, throw=False, progress=events.append)
+    assert [event.step for event in events] == list(range(1, 8))
+    assert events[-1].share == 1
+    np.testing.assert_allclose([event.value for event in events], found.history)
 
 
 @pytest.mark.parametrize("loss", ["logits", "outputs"])

@@ -95,6 +95,13 @@ def test_running_out_of_steps_is_an_error():
         aim.message_passing(task.X, task.y, aim.Softmax(2), 0.5, max_steps=2)
 
 
+def test_progress_is_told():
+    task, events = aim.sample(aim.Softmax(2), 20, 0.1, 0.5, 0), []
+    found = aim.message_passing(task.X, task.y, aim.Softmax(2), 0.5, max_steps=4, throw=False, progress=events.append)
+    assert [(event.step, event.of) for event in events] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert [event.value for event in events] == found.history[1:].tolist()
+
+
 def test_sample_has_separate_streams():
     a, b = aim.sample(aim.Softmax(2), 20, 0.1, 0.5, 0), aim.sample(aim.Softmax(2), 20, 0.2, 0.5, 0)
     np.testing.assert_array_equal(a.S, b.S)  # the teacher does not depend on how many samples are drawn
@@ -115,6 +122,10 @@ TASK = aim.sample(aim.Softmax(2), 10, 0.3, 0.5, 0)
         (lambda: aim.message_passing(TASK.X, np.round(TASK.y), aim.Softmax(2), 0.5), "one-hot rows"),
         (lambda: aim.message_passing(TASK.X, TASK.y, aim.Softmax(2), 0.5, S=np.triu(TASK.S)), "S must be symmetric"),
         (lambda: aim.sample(aim.Softmax(2), 10, 0.0, 0.5, 0), "alpha must be"),
+        (
+            lambda: aim.message_passing(TASK.X, np.round(TASK.y), aim.Hardmax(2), 0.5, norm_correct=True),
+            "variance per sample",
+        ),
     ],
 )
 def test_bad_input(call, message):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from attlas import aim
-from attlas.errors import InputError
+from attlas.aim import roots
+from attlas.errors import ConvergenceError, InputError
 from attlas.numerics import Status
 
 # V by A = alpha (T^2 + T - 2), and the Bayes error of two tokens at beta = 1
@@ -168,7 +169,42 @@ def test_curve_equals_points():
             for alpha in alphas:
                 expected = aim.state_evolution(channel, alpha, rho).value
                 assert float(data["mse"].sel(alpha=alpha, rho=rho)) == pytest.approx(expected, abs=1e-10)
+        assert data["converged"].values.all()
+        np.testing.assert_allclose(data["explained"], 1 - data["mse"] / (1 + data["rho"]))
     assert float(aim.curve(aim.Softmax(2), 0.1, 0.5)["threshold"][0]) == 0.1875
+
+
+def test_a_residual_is_by_how_much_the_equation_is_missed(monkeypatch):
+    """Roots that are wrong by a thousandth: the curve says so, numbers raise."""
+    right = roots.largest
+    monkeypatch.setattr(roots, "largest", lambda *args: right(*args) * 1.001)
+    channel = aim.Softmax(2)
+    data = aim.curve(channel, [0.05, 0.1, 0.3])
+    assert data["converged"].values.tolist() == [[False, False, True]]  # above the threshold V = 0 either way
+    V = data["mse"].values[0, 1]
+    image = float(aim.mmse(1 / (2 * 0.1 * channel.information(V, 1.5)), 0.5))
+    assert data["residual"].values[0, 1] == pytest.approx(abs(V - image), rel=1e-6)
+    for call in (aim.state_evolution, aim.bayes_error, aim.plugin_error):
+        with pytest.raises(ConvergenceError, match="the state evolution did not converge: out of steps"):
+            call(channel, 0.1, 0.5)
+    assert aim.state_evolution(channel, 0.1, 0.5, throw=False).status is Status.OUT_OF_STEPS
+    assert aim.bayes_error(channel, 0.1, 0.5, throw=False) == channel.bayes_error(V, 1.5)
+
+
+def test_nodes_too_few_for_so_little_noise_are_told():
+    """Noise of 1e-6 between 15 nodes: the score misses the Nishimori identity, and every number says so."""
+    channel = aim.Custom(np.tanh, 1, 1e-6, nodes=15, samples=500)
+    assert channel.information_error(0.5, 1.5)[1] > 5
+    with pytest.raises(ConvergenceError, match="inaccurate after .* give it more nodes or samples"):
+        aim.state_evolution(channel, 0.1, 0.5)
+    assert aim.state_evolution(channel, 0.1, 0.5, throw=False).status is Status.INACCURATE
+    assert not aim.curve(channel, [0.1, 0.2])["converged"].values.any()
+
+
+def test_progress_of_a_curve_is_told():
+    events = []
+    aim.curve(aim.Softmax(2), [0.02, 0.03], [0.2, 0.5, 1.0], progress=events.append)
+    assert [(event.step, event.of, event.value) for event in events] == [(1, 3, 0.2), (2, 3, 0.5), (3, 3, 1.0)]
 
 
 def test_custom_channel_gives_the_theory_of_the_linear_one():
@@ -231,7 +267,8 @@ def test_monte_carlo_channels_report_their_error():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: aim.state_evolution(3, 0.1, 0.5), "channel must be a channel"),
+        (lambda: aim.state_evolution(3, 0.1, 0.5), "channel must be a channel such as aim.Softmax.2.; got 3$"),
+        (lambda: aim.state_evolution(aim.Softmax, 0.1, 0.5), "channel must be a channel"),
         (lambda: aim.state_evolution(aim.Softmax(2), 0.1, 0.5, steps=-3), "steps must be"),
         (lambda: aim.curve(aim.Softmax(2), "a"), "alpha must be real numbers"),
         (lambda: aim.curve(aim.Softmax(2), [True]), "alpha must be real numbers"),

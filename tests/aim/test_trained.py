@@ -1,5 +1,7 @@
 """Training with weight decay: the theory against published digits, against matrices, and the convex problem itself."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ from attlas.errors import ConvergenceError, InputError
 from attlas.numerics import Status, stream
 
 SOFTMAX = aim.Softmax(2)
+ONE_HOT = np.eye(2)[None].repeat(3, 0)
+trained_module = importlib.import_module("attlas.aim.trained")  # `aim.trained` is the function
 
 
 @pytest.mark.parametrize(
@@ -87,7 +91,7 @@ def test_any_width(rho):
     """Solved, without a warning, by all three ways; and tiny decays are as good as their limit."""
     found = aim.trained(SOFTMAX, 0.1, rho, 0.05)
     assert found.converged
-    assert aim.trained_curve(SOFTMAX, 0.1, 0.05, rho)["mse"].item() == pytest.approx(found.value, rel=1e-9)
+    assert aim.trained_curve(SOFTMAX, 0.1, rho, 0.05)["mse"].item() == pytest.approx(found.value, rel=1e-9)
     limit, tiny = (aim.trained(SOFTMAX, 0.05 * min(rho, 1), rho, decay) for decay in (0.0, 1e-10))
     assert tiny.converged
     assert tiny.value == pytest.approx(limit.value, rel=1e-6)
@@ -155,7 +159,9 @@ def test_large_decay_leaves_nothing():
 
 
 def test_a_grid_is_its_points():
-    data = aim.trained_curve(SOFTMAX, [0.05, 0.15, 0.25], [0.0, 0.01, 0.3])
+    data = aim.trained_curve(SOFTMAX, [0.05, 0.15, 0.25], 0.5, [0.0, 0.01, 0.3])
+    assert data["converged"].values.all()
+    assert data["residual"].max() < 1e-6
     for i, decay in enumerate(data["decay"].values):
         for j, alpha in enumerate(data["alpha"].values):
             found = aim.trained(SOFTMAX, alpha, 0.5, decay)
@@ -231,7 +237,7 @@ def test_simulation_approaches_the_theory():
     ("call", "message"),
     [
         (lambda: aim.trained(SOFTMAX, 0.1, 0.5, -0.1), "decay must be a finite number of at least 0"),
-        (lambda: aim.trained(aim.Hardmax(2), 0.1, 0.5, 0.1), "derived for Softmax and Linear channels; got Hardmax"),
+        (lambda: aim.trained(aim.Hardmax(2), 0.1, 0.5, 0.1), "as Softmax and Linear do; got Hardmax"),
         (lambda: aim.trained(SOFTMAX, 0.0, 0.5, 0.1), "alpha must be"),
         (lambda: aim.trained(SOFTMAX, 0.1, 1e9, 0.1), "rho must be at most"),
         (lambda: aim.trained(SOFTMAX, 0.1, 0.5, 1e300), "decay must be at most"),
@@ -245,11 +251,11 @@ def test_simulation_approaches_the_theory():
         ),
         (lambda: aim.minimise(np.full((3, 2, 4), 1e200), np.full((3, 2, 2), 0.5), SOFTMAX, 0.1), "too large"),
         (lambda: aim.trained(SOFTMAX, 0.1, 0.0, 0.1), "rho must be"),
-        (lambda: aim.best_decay(aim.Hardmax(2), 0.1, 0.5), "derived for Softmax and Linear"),
-        (lambda: aim.trained_curve(SOFTMAX, [[0.1]], [0.1]), "numbers or lists"),
-        (lambda: aim.trained_diagram(SOFTMAX, [0.2, 0.1], [0.1, 0.2]), "alpha must be an increasing list"),
+        (lambda: aim.best_decay(aim.Hardmax(2), 0.1, 0.5), "as Softmax and Linear do; got Hardmax"),
+        (lambda: aim.trained_curve(SOFTMAX, [[0.1]], 0.5, [0.1]), "numbers or lists"),
+        (lambda: aim.trained_diagram(SOFTMAX, [0.2, 0.1], 0.5, [0.1, 0.2]), "alpha must be an increasing list"),
         (lambda: aim.minimise(np.ones((3, 2, 4)), np.full((2, 2, 2), 0.5), SOFTMAX, 0.1), "3 sequences and y has 2"),
-        (lambda: aim.minimise(np.ones((3, 2, 4)), np.ones((3, 2, 2)), aim.Hardmax(2), 0.1), "Softmax and Linear"),
+        (lambda: aim.minimise(np.ones((3, 2, 4)), ONE_HOT, aim.Hardmax(2), 0.1), "does not give its indices back"),
         (lambda: aim.minimise(np.ones((3, 2, 4)), np.full((3, 2, 2), 0.5), SOFTMAX, -1), "decay must be"),
     ],
 )
@@ -265,6 +271,25 @@ def test_too_few_steps_are_not_an_answer():
     assert aim.minimise(task.X, task.y, SOFTMAX, 0.01, max_steps=5, throw=False).status is Status.OUT_OF_STEPS
 
 
-def test_a_diagram_can_be_drawn(tmp_path):
-    aim.trained_diagram(SOFTMAX, np.linspace(0.02, 0.2, 6), np.geomspace(0.003, 0.3, 5)).savefig(tmp_path / "a.png")
-    assert (tmp_path / "a.png").stat().st_size > 5000
+def test_what_is_not_solved_is_told(monkeypatch):
+    """A tolerance that nothing reaches: numbers raise unless asked not to, grids say where."""
+    monkeypatch.setattr(trained_module, "RESIDUAL", 0.0)
+    for call in (
+        lambda **o: aim.trained(SOFTMAX, 0.1, 0.5, 0.1, **o),
+        lambda **o: aim.best_decay(SOFTMAX, 0.05, 0.5, **o),
+    ):
+        with pytest.raises(ConvergenceError, match="the theory of training did not converge"):
+            call()
+        assert not call(throw=False).converged
+    assert not aim.trained_curve(SOFTMAX, 0.1, 0.5, 0.1)["converged"].values.any()
+
+
+def test_progress_of_a_minimum_and_of_a_grid_is_told():
+    task, events = aim.sample(SOFTMAX, 12, 0.2, 0.5, 0), []
+    found = aim.minimise(task.X, task.y, SOFTMAX, 0.01, max_steps=5, throw=False, progress=events.append)
+    assert [event.value for event in events] == found.history[1:].tolist()
+    events.clear()
+    aim.trained_curve(SOFTMAX, [0.05, 0.1], 0.5, [0.1], progress=events.append)
+    assert [event.step for event in events] == sorted(event.step for event in events)
+    assert events[-1].share == 1
+    assert len(events) > 3

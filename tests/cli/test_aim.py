@@ -8,7 +8,7 @@ import pytest
 
 from attlas import aim
 
-KEYS = ["alpha", "rho", "tokens", "mse", "overlap", "output_mse", "threshold", "status"]
+KEYS = ["alpha", "rho", "tokens", "mse", "explained", "output_mse", "threshold", "status"]
 
 
 def test_a_point(attlas_here, tmp_path):
@@ -18,7 +18,7 @@ def test_a_point(attlas_here, tmp_path):
     assert found["mse"] == pytest.approx(0.39219602, abs=6e-9)
     assert found["output_mse"] == pytest.approx(0.120853, abs=6e-7)
     assert found["threshold"] == 0.1875
-    assert found["overlap"] == pytest.approx(1 - 0.39219602 / 1.5, abs=6e-9)
+    assert found["explained"] == pytest.approx(1 - 0.39219602 / 1.5, abs=6e-9)
     assert "mse        0.392196" in attlas_here("predict", "softmax").stdout
     assert not list(tmp_path.iterdir())
 

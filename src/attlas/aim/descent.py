@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attlas.aim.channels import Channel, Linear, Softmax
+from attlas.aim.channels import Channel, ChannelDefaults, one_layer
 from attlas.aim.minimise import Problem
 from attlas.errors import InputError
 from attlas.inputs import array, integer, real
-from attlas.layers import softmax, symmetric
-from attlas.numerics import Adam, Solution, Status, stream
+from attlas.layers import symmetric
+from attlas.numerics import Adam, Event, Progress, Solution, Status, stream
 
 Array = NDArray[np.float64]
 Loss = Literal["logits", "outputs"]
@@ -91,18 +91,21 @@ def descend(
     tol: float = 1e-6,
     max_steps: int = 3000,
     throw: bool = True,
+    progress: Progress | None = None,
 ) -> Descent:
     """Minimise a square loss over W, S = W W^T / sqrt(r d), by full-batch gradient descent.
 
     The objective is sum_mu l_mu + decay d Tr S, with l = (1/4) ||e||^2 over the T x T entries for ``logits``, e the indices
     less those that y gives (less their mean for softmax, whose common shift y does not fix), and
-    l = (1/2) ||softmax(beta h) - y||^2 for ``outputs``. All starts share two matrix products per step.
+    l = (1/2) ||E[y | h] - y||^2 for ``outputs``. All starts share two matrix products per step.
 
     Parameters
     ----------
     X : array of shape (n, T, d)
     y : array of shape (n, T, T)
-    channel : Linear or Softmax
+    channel : Channel
+        For ``logits`` one that gives the indices back from y (`indices`: softmax and linear do), for ``outputs`` one that
+        says its output without noise (`mean`: softmax, linear and `Custom` do), which must be smooth.
     rank : int
         r, columns of W.
     inits : int, default 1
@@ -122,21 +125,25 @@ def descend(
         Converged when the objective falls by less than this fraction over 50 steps, or to 1e-12 of its start.
     max_steps : int, default 3000
     throw : bool, default True
-        Raise `ConvergenceError` if any start is not converged.
+        Raise `ConvergenceError` if any start is not converged; otherwise the status says so.
+    progress : callable, optional
+        Called with an `Event` after every step; its value is the mean loss per sample, the least so far.
     """
-    X = array(X, "X", ("n", "T", "d"), (None, channel.tokens, None))
-    y = channel.check(y)
+    known = one_layer(channel, "descend")
+    X = array(X, "X", ("n", "T", "d"), (None, known.tokens, None))
+    y = known.check(y)
     n, _, d = X.shape
     if len(y) != n:
         raise InputError(f"X has {n} sequences and y has {len(y)}")
-    gradient = _loss(channel, y, loss)
+    gradient = _loss(known, y, loss)
     if optimiser not in ("momentum", "adam"):
         raise InputError(f"optimiser must be momentum or adam; got {optimiser!r}")
     rank, inits = integer(rank, "rank"), integer(inits, "inits")
     tol = real(tol, "tol", above=0)
     decay, scale = real(decay, "decay", least=0), real(init_scale, "init_scale", above=0)
     W = scale * stream(seed, "start").standard_normal((inits, d, rank))
-    found, losses, history, status = _descend(X, W, gradient, decay, tol, integer(max_steps, "max_steps"), optimiser)
+    max_steps = integer(max_steps, "max_steps")
+    found, losses, history, status = _descend(X, W, gradient, decay, tol, max_steps, optimiser, progress)
     singles = found @ found.transpose(0, 2, 1) / np.sqrt(rank * d)
     gaps, narrow = np.full(inits, np.nan), False
     if decay > 0 and loss == "logits":
@@ -167,35 +174,40 @@ def descend(
     return result.or_raise("gradient descent") if throw else result
 
 
-def _loss(channel: Channel, y: Array, loss: str) -> _Loss:
+def _loss(channel: ChannelDefaults, y: Array, loss: str) -> _Loss:
     """Return the function from indices (n, K, T, T) of some rows to the losses (K,) and their derivatives by the indices."""
     if loss not in ("logits", "outputs"):
         raise InputError(f"loss must be logits or outputs; got {loss!r}")
-    if isinstance(channel, Softmax) and loss == "outputs":
+    T = channel.tokens
 
-        def outputs(h: Array, rows: slice) -> tuple[Array, Array]:
-            p = softmax(h, channel.beta)
-            e = p - y[rows, None]
-            D = channel.beta * p * (e - (e * p).sum(-1, keepdims=True))
-            return 0.5 * (e * e).sum((0, 2, 3)), (D + D.swapaxes(-1, -2)) / 2
-
-        return outputs
-    if not isinstance(channel, Linear | Softmax):
-        raise InputError(f"gradient descent is for linear and softmax channels; got {channel!r}")
-    target = channel._indices(y) if isinstance(channel, Softmax) else y
-    centred = isinstance(channel, Softmax)
+    def outputs(h: Array, rows: slice) -> tuple[Array, Array]:
+        flat = h.reshape(-1, T, T)
+        e = channel.mean(flat).reshape(h.shape) - y[rows, None]
+        D = channel.pullback(flat, e.reshape(-1, T, T)).reshape(h.shape)
+        return 0.5 * (e * e).sum((0, 2, 3)), (D + D.swapaxes(-1, -2)) / 2
 
     def logits(h: Array, rows: slice) -> tuple[Array, Array]:
         e = h - target[rows, None]
-        if centred:
+        if channel.centred:
             e -= e.mean((2, 3), keepdims=True)
         return 0.25 * (e * e).sum((0, 2, 3)), 0.5 * e
 
+    if loss == "outputs":
+        channel.mean(np.zeros((1, T, T)))  # says so here if there is none
+        return outputs
+    target = channel.indices(y)
     return logits
 
 
 def _descend(
-    X: Array, W: Array, loss: _Loss, decay: float, tol: float, max_steps: int, optimiser: Optimiser
+    X: Array,
+    W: Array,
+    loss: _Loss,
+    decay: float,
+    tol: float,
+    max_steps: int,
+    optimiser: Optimiser,
+    progress: Progress | None,
 ) -> tuple[Array, Array, Array, Status]:
     """Descend all starts together, each with a step size of its own that is halved when it overshoots."""
     n, T, d = X.shape
@@ -206,12 +218,15 @@ def _descend(
     update = _Momentum(W) if optimiser == "momentum" else Adam(W)
     best_W, best = W.copy(), np.full(len(W), np.inf)
     history: list[Array] = []
-    for _ in range(max_steps):
+    for step in range(1, max_steps + 1):
         value, gradient = _objective(X, W, loss, decay)
         worse = ~(value <= 1.05 * best)  # also where it is not a number
         improved = value < best
         best_W[improved], best[improved] = W[improved], value[improved]
         history.append(best.copy())
+        if progress is not None:
+            least = float(best.mean()) / n
+            progress(Event(step, max_steps, f"step {step}, loss {least:.4g} a sample", least))
         if worse.any():  # back to the best point, with half the step and no memory
             W[worse], gradient[worse] = best_W[worse], 0.0
             rate[worse] /= 2

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attlas.aim.channels import Channel, Linear, Softmax
+from attlas.aim.channels import Channel, one_layer
 from attlas.aim.channels.channel import doubling
 from attlas.aim.projections import back_projection, distance, indices
 from attlas.errors import InputError
 from attlas.inputs import array, integer, real
 from attlas.layers import symmetric
-from attlas.numerics import Solution, Status, stream
+from attlas.numerics import Event, Progress, Solution, Status, stream
 
 Array = NDArray[np.float64]
 
@@ -28,16 +28,15 @@ class Problem:
     """The loss over S of sequences X and outputs y: its value, gradient and the gap of a candidate."""
 
     def __init__(self, X: ArrayLike, y: ArrayLike, channel: Channel, decay: float) -> None:
-        if not isinstance(channel, Linear | Softmax):
-            raise InputError(f"the convex problem is that of Softmax and Linear channels; got {channel!r}")
-        self.X = array(X, "X", ("n", "T", "d"), (None, channel.tokens, None))
-        target = channel.check(y)
+        known = one_layer(channel, "the convex problem")
+        self.X = array(X, "X", ("n", "T", "d"), (None, known.tokens, None))
+        target = known.check(y)
         if len(target) != len(self.X):
             raise InputError(f"X has {len(self.X)} sequences and y has {len(target)}")
-        self.centred = isinstance(channel, Softmax)
-        self.target = self._centre(channel._indices(target)) if isinstance(channel, Softmax) else target
+        self.centred = known.centred
+        self.target = self._centre(known.indices(target))
         self.penalty = real(decay, "decay", least=0) * self.d
-        self.numbers = len(self.X) * (channel.tokens * (channel.tokens + 1) / 2 - self.centred)
+        self.numbers = len(self.X) * (known.tokens * (known.tokens + 1) / 2 - self.centred)
 
     @property
     def d(self) -> int:
@@ -125,6 +124,7 @@ def minimise(
     tol: float = 1e-6,
     max_steps: int = 5000,
     throw: bool = True,
+    progress: Progress | None = None,
 ) -> Minimum:
     """Minimise (1/4) sum ||e||^2 + decay d Tr S over S >= 0.
 
@@ -132,7 +132,8 @@ def minimise(
     ----------
     X : array of shape (n, T, d)
     y : array of shape (n, T, T)
-    channel : Softmax or Linear
+    channel : Channel
+        One that gives the indices back from y (`indices`), as softmax and linear do.
     decay : float
         As in `trained`. At 0 the minimiser is not unique below the threshold of S >= 0 alone, and depends on the start; for
         the limit decay -> 0+, go down in steps with `start` the solution before.
@@ -143,7 +144,9 @@ def minimise(
         than this fraction in 50 steps.
     max_steps : int, default 5000
     throw : bool, default True
-        Raise `ConvergenceError` if the tolerance is not reached.
+        Raise `ConvergenceError` if the tolerance is not reached; otherwise the status says so.
+    progress : callable, optional
+        Called with an `Event` after every step; its value is the objective.
 
     Notes
     -----
@@ -169,7 +172,8 @@ def minimise(
     Z, e_Z, momentum = S, e, 1.0
     history = [value]
     gap, status = np.inf, Status.OUT_OF_STEPS
-    for step in range(1, integer(max_steps, "max_steps") + 1):
+    max_steps = integer(max_steps, "max_steps")
+    for step in range(1, max_steps + 1):
         new = _positive(Z - (problem.slope(e_Z) + problem.penalty * np.eye(d)) / L)
         e_new = problem.residual(new)
         now = problem.value(new, e_new)
@@ -183,6 +187,8 @@ def minimise(
             Z, e_Z = new + beta * (new - S), e_new + beta * (e_new - e)
             S, e, value, momentum = new, e_new, now, following
         history.append(value)
+        if progress is not None:
+            progress(Event(step, max_steps, f"step {step}, objective {value:.4g}", value))
         if step % _CHECKED == 0:
             gap = problem.gap(S, e, problem.slope(e))
             stalled = problem.penalty == 0 and len(history) > 50 and history[-51] - value < tol * history[-51]

@@ -1,16 +1,14 @@
 """The attention-indexed model: its teacher, and tasks to learn it from."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas import tokens
-from attlas.aim.channels import Channel, Deep
+from attlas.aim.channels import Channel, complete
 from attlas.errors import InputError
 from attlas.inputs import integer, numbers, real
-from attlas.layers import attention_indices, deep_attention
 from attlas.numerics import Seed, generator, stream
 
 Array = NDArray[np.float64]
@@ -25,7 +23,7 @@ class Task:
     X : array of shape (n, T, d)
     y : array of shape (n, T, T)
     S : array of shape (d, d)
-        The teacher; (2, d, d) for two layers.
+        The teacher; (L, d, d) for a channel of L layers.
     """
 
     X: Array = field(repr=False)
@@ -33,34 +31,40 @@ class Task:
     S: Array = field(repr=False)
 
 
-def sample(channel: Channel | Deep, d: int, alpha: float, rho: Any, seed: int) -> Task:
+def sample(channel: Channel, d: int, alpha: float, rho: ArrayLike, seed: int) -> Task:
     """Draw a teacher and n = alpha d^2 sequences with their outputs.
 
     Parameters
     ----------
-    channel : Channel or Deep
+    channel : Channel
     d : int
-    alpha, rho : float
-        Samples over d^2 (n is rounded, at least 1) and width over d; for `Deep` also one width for each layer.
+    alpha : float
+        Samples over d^2; n is rounded, and at least 1.
+    rho : float
+        Width over d; for several layers also one for each.
     seed : int
         The teacher, the data and the noise have streams of their own.
     """
+    known = complete(channel)
     n = max(1, round(real(alpha, "alpha", above=0) * integer(d, "d") ** 2))
-    X = tokens.gaussian(n, channel.tokens, d, stream(seed, "data"))
-    if isinstance(channel, Deep):
-        streams = (stream(seed, "teacher", layer) for layer in ("first", "second"))
-        layers = np.stack([teacher(d, r, own) for r, own in zip(widths(rho), streams, strict=True)])
-        return Task(X, deep_attention(X, layers, channel.beta, channel.skip), layers)
-    S = teacher(d, rho, stream(seed, "teacher"))
-    return Task(X, channel.output(attention_indices(X, S), stream(seed, "noise")), S)
+    X = tokens.gaussian(n, known.tokens, d, stream(seed, "data"))
+    rhos = widths(rho, known.layers)
+    if known.layers == 1:
+        S = teacher(d, rhos[0], stream(seed, "teacher"))
+    else:
+        names = ("first", "second", *map(str, range(3, known.layers + 1)))[: known.layers]
+        S = np.stack([teacher(d, r, stream(seed, "teacher", own)) for r, own in zip(rhos, names, strict=True)])
+    return Task(X, known.respond(X, S, stream(seed, "noise")), S)
 
 
-def widths(rho: ArrayLike) -> Array:
-    """Return the widths of two layers, from one number or two."""
+def widths(rho: ArrayLike, layers: int) -> Array:
+    """Return the width of every layer, from one number or one for each."""
+    if layers == 1:
+        return np.array([real(rho, "rho", above=0)])
     values = numbers(rho, "rho", above=0)
-    if values.shape not in ((), (2,)):
-        raise InputError(f"rho must be a number, or one for each of the two layers; got shape {values.shape}")
-    return np.array(np.broadcast_to(values, 2))
+    if values.shape not in ((), (layers,)):
+        raise InputError(f"rho must be a number, or one for each of the {layers} layers; got shape {values.shape}")
+    return np.array(np.broadcast_to(values, layers))
 
 
 def teacher(d: int, rho: float, seed: Seed) -> Array:

@@ -15,28 +15,29 @@ References
 boncoraglio2025inductive; derived again in these coordinates.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.aim import spectrum
-from attlas.aim.channels import Channel, Linear, Softmax
+from attlas.aim.channels import Channel
+from attlas.aim.family import Family, best, family, solve, width
+from attlas.aim.measurements import measurements
 from attlas.aim.shrunk import Shrunk
 from attlas.aim.state_evolution import state_evolution
+from attlas.aim.trained_thresholds import trained_threshold
 from attlas.errors import InputError
 from attlas.inputs import numbers, real
-from attlas.numerics import Solution, Status
+from attlas.numerics import Progress, Solution, Status
 
 if TYPE_CHECKING:
     import xarray
 
 Array = NDArray[np.float64]
 
-_LOWEST = 1e-12  # of the noises Delta at which roots are looked for
-_WIDEST, _STRONGEST, _QUIETEST, _LOUDEST = 1e4, 1e6, 1e-9, 1e4  # rho and decay at most, sig2 between, if there is any
+_STRONGEST = 1e6  # decay at most
 CURVES = ("mse", "training", "rank", "trace", "overlap", "residual")
 RESIDUAL = 1e-6  # of the equations, relative: what counts as solved
 
@@ -56,7 +57,9 @@ class Trained(Solution[float]):
     trace : float
         Tr S_hat / d.
     overlap : float
-        Tr S_hat S / d.
+        <S_hat, S>/d.
+    residual : float
+        By how much the equations are missed, relative; below 1e-6 they count as solved.
     delta, theta : float
         Noise of the scalar problem and the shift of its eigenvalues.
     rho, decay : float
@@ -91,67 +94,38 @@ class Trained(Solution[float]):
         return np.where(x > 0, found, 0.0)
 
 
-class Family(NamedTuple):
-    """The scalar problem at (Delta, theta): which A and decay it stands for, and what is learned there.
+@dataclass(frozen=True)
+class BestDecay(Solution[float]):
+    """The decay that minimises the test error.
 
-    `decay` is negative where no decay leads to this pair. All are arrays of one shape.
+    Attributes
+    ----------
+    value, decay : float
+        0 for its limit decay -> 0+.
+    mse : float
+        The test error there.
+    bayes : float
+        The Bayes error beside it.
+    residual : float
+        By how much the equations are missed, relative; below 1e-6 they count as solved.
     """
 
-    A: Array
-    decay: Array
-    mse: Array
-    training: Array
-    rank: Array
-    trace: Array
-    overlap: Array
+    mse: float = np.nan
+    bayes: float = np.nan
+
+    @property
+    def decay(self) -> float:
+        """The decay."""
+        return self.value
 
 
-class BestDecay(NamedTuple):
-    """The decay that minimises the test error (0 for its limit), that error, and Bayes' beside it."""
-
-    decay: float
-    mse: float
-    bayes: float
-
-
-class TrainedThreshold(NamedTuple):
-    """A = 2 (measurements)/d^2 from which S is recovered without noise: by the smallest trace, and by S >= 0 alone."""
-
-    minimum_trace: float
-    psd_only: float
-
-
-def measurements(channel: Channel, alpha: ArrayLike) -> tuple[Array, float]:
-    """Return A = 2 (measurements)/d^2 and the variance sig2 of their noise, for n = alpha d^2 outputs of a channel.
-
-    Softmax: A = alpha (T^2 + T - 2), no noise. Linear with noise D on every index: A = alpha (T^2 + T), sig2 = D T/(T + 1),
-    the mean over indices, of which those on the diagonal count half.
-
-    Raises
-    ------
-    InputError
-        For channels for which this theory is not derived: all but softmax and linear.
-    """
-    a = numbers(alpha, "alpha", above=0)
-    if isinstance(channel, Softmax):
-        return a * channel.count, 0.0
-    if isinstance(channel, Linear):
-        T = channel.tokens
-        noise = channel.noise * T / (T + 1)
-        if noise and not _QUIETEST <= noise <= _LOUDEST:
-            raise InputError(
-                f"noise on a measurement must be 0, or from {_QUIETEST:g} to {_LOUDEST:g} to be resolved; got {noise:g}"
-            )
-        return a * (T * T + T), noise
-    raise InputError(f"the theory of training is derived for Softmax and Linear channels; got {channel!r}")
-
-
-def trained(channel: Channel, alpha: float, rho: float, decay: float) -> Trained:
+def trained(channel: Channel, alpha: float, rho: float, decay: float, *, throw: bool = True) -> Trained:
     """Return the error, rank and trace of the minimiser of the square loss with weight decay.
 
     Parameters
     ----------
-    channel : Softmax or Linear
+    channel : Channel
+        One whose outputs are `measurements`: softmax, linear, and yours if it says its `index_noise`.
     alpha : float
         Samples over d^2, positive.
     rho : float
@@ -161,6 +135,8 @@ def trained(channel: Channel, alpha: float, rho: float, decay: float) -> Trained
         (mu/2) ||W||^2 on the weights, S = W W^T / sqrt(r d), mu = 2 decay sqrt(d/r); for an optimiser that multiplies
         weights by 1 - eta lambda, lambda = mu with the sum and mu/n with the mean. 0 stands for the limit decay -> 0+:
         of all that fit the data best, the S >= 0 of the smallest trace.
+    throw : bool, default True
+        Raise `ConvergenceError` if the equations are not solved; otherwise the status says so.
 
     Examples
     --------
@@ -176,72 +152,83 @@ def trained(channel: Channel, alpha: float, rho: float, decay: float) -> Trained
     found = _reached(channel, np.array([real(alpha, "alpha", above=0)]), rho, _decays([real(decay, "decay", least=0)]))
     values = {name: float(value[0]) for name, value in found.items()}
     residual, mse = values.pop("residual"), values.pop("mse")
-    status = Status.CONVERGED if residual < RESIDUAL else Status.OUT_OF_STEPS
-    return Trained(mse, status, residual, 0, np.empty(0), rho=float(rho), decay=float(decay), **values)
+    result = Trained(mse, _status(residual), residual, 0, np.empty(0), rho=float(rho), decay=float(decay), **values)
+    return result.or_raise("the theory of training") if throw else result
 
 
-def _reached(channel: Channel, alpha: Array, rho: float, decay: Array) -> dict[str, Array]:
-    """Return what training reaches, and by how much the equations are missed, for alphas and decays of one length."""
-    A, noise = measurements(channel, alpha)
-    width = _width(rho)
-    delta, theta = _solve(A, np.full(len(A), width), np.full(len(A), noise), decay)
-    perfect = delta == 0
-    at = family(np.where(perfect, 1.0, delta), theta, width, noise)
-    found = at._asdict() | {"residual": _residual(at, A, theta, decay), "delta": delta, "theta": theta}
-    teacher = {"mse": 0.0, "training": 0.0, "rank": min(width, 1.0), "trace": np.sqrt(width), "overlap": 1 + width}
-    for name, value in (teacher | {"residual": 0.0}).items():
-        found[name] = np.where(perfect, value, found[name])
-    return {name: found[name] for name in (*teacher, "residual", "delta", "theta")}
-
-
-def family(delta: ArrayLike, theta: ArrayLike, rho: float, noise: float = 0.0) -> Family:
-    """Return A, decay and what is learned at every (Delta, theta): whole families of curves without finding a root.
-
-    Parameters
-    ----------
-    delta, theta : array_like
-        Noise, positive, and shift, not negative; broadcast.
-    rho : float
-    noise : float, default 0
-        The variance sig2 of a measurement; see `measurements`.
-    """
-    noises, shifts = numbers(delta, "delta", above=0), numbers(theta, "theta", least=0)
-    sig2, width = real(noise, "noise", least=0), _width(rho)
-    try:
-        delta, theta = np.broadcast_arrays(noises, shifts)
-    except ValueError as mismatch:
-        raise InputError(
-            f"delta of shape {noises.shape} and theta of shape {shifts.shape} do not combine"
-        ) from mismatch
-    if delta.size and delta.max() > _highest(width):
-        raise InputError(f"delta must be at most {_highest(width):g} at rho = {width:g}; got {delta.max():g}")
-    at = Shrunk(delta, np.full(delta.shape, width))(theta)
-    A, D = (sig2 + at.mse) / delta, at.divergence
-    return Family(A, theta * (A - D) / 2, at.mse, (1 - D / A) ** 2 * A * delta, at.rank, at.trace, at.overlap)
-
-
-def best_decay(channel: Channel, alpha: float, rho: float) -> BestDecay:
+def best_decay(channel: Channel, alpha: float, rho: float, *, throw: bool = True) -> BestDecay:
     """Return the decay that minimises the test error, that error, and the Bayes error.
 
     At the best decay the error is stationary in theta: int_{x > theta} rho_R (2 Delta h - theta) = 0. Where that asks for a
-    negative decay, as without noise and with enough samples, the limit decay -> 0+ is best.
+    negative decay, as without noise and with enough samples, the limit decay -> 0+ is best. Raises `ConvergenceError` if the
+    equations are not solved, unless `throw` is False.
 
     References
     ----------
     Derived here from the equations of boncoraglio2025inductive.
     """
-    A, noise = measurements(channel, real(alpha, "alpha", above=0))
-    rho = _width(rho)
-    bayes = state_evolution(channel, alpha, rho, steps=0).value
-    limit = trained(channel, alpha, rho, 0.0)
-    ones = np.ones(1)
-    (delta,), (theta,) = _outer(A * ones, rho * ones, noise * ones, 0 * ones, _stationary)
-    if delta == 0:
-        return BestDecay(0.0, limit.value, bayes)
-    at = family(delta, theta, rho, noise)
-    if float(at.decay) <= 0 or limit.value <= float(at.mse):
-        return BestDecay(0.0, limit.value, bayes)
-    return BestDecay(float(at.decay), float(at.mse), bayes)
+    (decay,), (mse,), (residual,) = best_decays(channel, np.array([real(alpha, "alpha", above=0)]), rho)
+    bayes = state_evolution(channel, alpha, rho, steps=0, throw=throw).value
+    found = BestDecay(float(decay), _status(residual), float(residual), 0, mse=float(mse), bayes=bayes)
+    return found.or_raise("the theory of training") if throw else found
+
+
+def best_decays(channel: Channel, alpha: Array, rho: float) -> tuple[Array, Array, Array]:
+    """Return the best decay of every alpha, the error there, and by how much the equations are missed."""
+    A, noise = measurements(channel, alpha)
+    rho = width(rho)
+    limit = _reached(channel, alpha, rho, np.zeros(len(A)))
+    delta, theta = best(A, rho, noise)
+    delta = np.where(delta > 0, delta, 1.0)
+    at, stationary = family(delta, theta, rho, noise), Shrunk(delta, np.full(len(A), rho))(theta)
+    better = (theta > 0) & (at.decay > 0) & (at.mse < limit["mse"])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        missed = np.maximum(np.abs(at.A / A - 1), np.abs(stationary.lean) / (theta * stationary.rank))
+    return (
+        np.where(better, at.decay, 0.0),
+        np.where(better, at.mse, limit["mse"]),
+        np.where(better, missed, limit["residual"]),
+    )
+
+
+def trained_curve(
+    channel: Channel, alpha: ArrayLike, rho: float, decay: ArrayLike, *, progress: Progress | None = None
+) -> "xarray.Dataset":
+    """Return what training reaches over a grid of alpha and decay, as an xarray.Dataset.
+
+    Variables of dimensions (decay, alpha): ``mse``, ``training``, ``rank``, ``trace`` and ``overlap`` (<S_hat, S>/d), as in
+    `Trained`; ``residual``, by how much the equations are missed; and ``converged``, whether that is below 1e-6.
+    """
+    import xarray
+
+    alphas, decays = np.atleast_1d(numbers(alpha, "alpha", above=0)), np.atleast_1d(_decays(decay))
+    if alphas.ndim != 1 or decays.ndim != 1:
+        raise InputError(f"alpha and decay must be numbers or lists; got shapes {alphas.shape} and {decays.shape}")
+    grid = [a.ravel() for a in np.broadcast_arrays(alphas[None, :], decays[:, None])]
+    found = _reached(channel, grid[0], rho, grid[1], progress)
+    dims, shape = ("decay", "alpha"), (len(decays), len(alphas))
+    return xarray.Dataset(
+        {name: (dims, found[name].reshape(shape)) for name in CURVES}
+        | {"converged": (dims, found["residual"].reshape(shape) < RESIDUAL)},
+        {"alpha": alphas, "decay": decays},
+        {"channel": repr(channel), "rho": float(rho)},
+    )
+
+
+def _reached(
+    channel: Channel, alpha: Array, rho: float, decay: Array, progress: Progress | None = None
+) -> dict[str, Array]:
+    """Return what training reaches, and by how much the equations are missed, for alphas and decays of one length."""
+    A, noise = measurements(channel, alpha)
+    rho = width(rho)
+    delta, theta = solve(A, rho, noise, decay, trained_threshold(rho).minimum_trace, progress)
+    perfect = delta == 0
+    at = family(np.where(perfect, 1.0, delta), theta, rho, noise)
+    found = at._asdict() | {"residual": _residual(at, A, theta, decay), "delta": delta, "theta": theta}
+    teacher = {"mse": 0.0, "training": 0.0, "rank": min(rho, 1.0), "trace": np.sqrt(rho), "overlap": 1 + rho}
+    for name, value in (teacher | {"residual": 0.0}).items():
+        found[name] = np.where(perfect, value, found[name])
+    return {name: found[name] for name in (*teacher, "residual", "delta", "theta")}
 
 
 def _residual(at: Family, A: Array, theta: Array, decay: Array) -> Array:
@@ -251,10 +238,8 @@ def _residual(at: Family, A: Array, theta: Array, decay: Array) -> Array:
     )
 
 
-def _width(rho: float) -> float:
-    if real(rho, "rho", above=0) > _WIDEST:
-        raise InputError(f"rho must be at most {_WIDEST:g}; got {rho:g}")
-    return float(rho)
+def _status(residual: float) -> Status:
+    return Status.CONVERGED if residual < RESIDUAL else Status.OUT_OF_STEPS
 
 
 def _decays(decay: ArrayLike) -> Array:
@@ -264,143 +249,3 @@ def _decays(decay: ArrayLike) -> Array:
             f"decay must be at most {_STRONGEST:g}, far beyond which nothing is left; got {values.max():g}"
         )
     return values
-
-
-def _highest(rho: float) -> float:
-    """Return the noise up to which the spectrum of R is resolved."""
-    return 1e8 * max(1.0, 1 / rho)
-
-
-def trained_threshold(rho: float) -> TrainedThreshold:
-    """Return A above which, without noise, the smallest trace (decay -> 0+) recovers S, and S >= 0 alone.
-
-    With t = theta/sqrt(Delta (1 - rho)) as Delta -> 0 and mu the semicircle of radius 2, E/Delta -> M(t) = 2 rho - rho^2 +
-    rho (1 - rho) t^2 + (1 - rho)^2 int (u - t)_+^2 dmu. The first is the minimum of M, the second M(0) = 1/2 + rho -
-    rho^2/2. Both are 1 for rho >= 1. Divide by T^2 + T - 2 (softmax) or T^2 + T (linear) for alpha.
-
-    References
-    ----------
-    boncoraglio2025inductive for the first; both derived here, in closed form but for one root.
-    """
-    from scipy.optimize import brentq
-
-    rho = real(rho, "rho", above=0)
-    if rho >= 1:
-        return TrainedThreshold(1.0, 1.0)
-
-    def moments(t: float) -> tuple[float, float]:
-        angle = np.arccos(t / 2)
-        mass = (angle - np.sin(2 * angle) / 2) / np.pi
-        first = (4 - t * t) ** 1.5 / (6 * np.pi)
-        second = (angle - np.sin(4 * angle) / 4) / np.pi
-        return first - t * mass, second - 2 * t * first + t * t * mass
-
-    t = brentq(lambda t: rho * t - (1 - rho) * moments(t)[0], 0.0, 2.0, xtol=1e-15)
-    least = 2 * rho - rho**2 + rho * (1 - rho) * t**2 + (1 - rho) ** 2 * moments(t)[1]
-    return TrainedThreshold(float(least), 0.5 + rho - rho**2 / 2)
-
-
-def interpolation_threshold(channel: Channel, rho: float) -> tuple[float, float]:
-    """Return the alpha below which training without decay fits the data exactly, and the test error there: its peak.
-
-    There theta = 0 and D = A. The peak is finite. Without noise the error there is zero, and alpha that of S >= 0 alone.
-
-    References
-    ----------
-    Derived here from the equations of boncoraglio2025inductive.
-    """
-    from scipy.optimize import brentq
-
-    per_alpha, noise = measurements(channel, 1.0)
-    rho = _width(rho)
-    if noise == 0:
-        return trained_threshold(rho).psd_only / float(per_alpha), 0.0
-
-    def excess(log_delta: float) -> float:
-        delta = np.exp(log_delta)
-        at = Shrunk(np.array([delta]), np.array([rho]))(np.zeros(1))
-        return float(noise + at.mse[0] - at.divergence[0] * delta)
-
-    delta = float(np.exp(brentq(excess, np.log(_LOWEST), np.log(_highest(rho)), xtol=1e-13)))
-    at = family(delta, 0.0, rho, noise)
-    return float(at.A) / float(per_alpha), float(at.mse)
-
-
-def trained_curve(channel: Channel, alpha: ArrayLike, decay: ArrayLike, rho: float = 0.5) -> "xarray.Dataset":
-    """Return what training reaches over a grid of alpha and decay, as an xarray.Dataset.
-
-    Variables ``mse``, ``training``, ``rank``, ``trace`` and ``overlap`` of dimensions (decay, alpha), and ``residual``, by
-    how much the equations are missed: above 1e-6 a point is not converged.
-    """
-    import xarray
-
-    alphas, decays = np.atleast_1d(numbers(alpha, "alpha", above=0)), np.atleast_1d(_decays(decay))
-    if alphas.ndim != 1 or decays.ndim != 1:
-        raise InputError(f"alpha and decay must be numbers or lists; got shapes {alphas.shape} and {decays.shape}")
-    grid = [a.ravel() for a in np.broadcast_arrays(alphas[None, :], decays[:, None])]
-    found = _reached(channel, grid[0], rho, grid[1])
-    return xarray.Dataset(
-        {name: (("decay", "alpha"), found[name].reshape(len(decays), len(alphas))) for name in CURVES},
-        {"alpha": alphas, "decay": decays},
-        {"channel": repr(channel), "rho": float(rho)},
-    )
-
-
-def _shift(spectra: Shrunk, A: Array, decay: Array) -> Array:
-    """Return theta of decay = theta (A - D)/2 at given noises; for decay = 0 that of D = A, or zero."""
-
-    def excess(spectra: Shrunk, theta: Array, A: Array, decay: Array) -> tuple[Array, Array]:
-        at = spectra(theta)
-        room, limit = A - at.divergence, decay == 0
-        return np.where(limit, room, theta * room - 2 * decay), np.where(limit, at.slope, room + theta * at.slope)
-
-    return spectra.root(excess, np.maximum(spectra.top, 2 * decay / A), A, decay)
-
-
-def _stationary(spectra: Shrunk, A: Array, decay: Array) -> Array:  # noqa: ARG001
-    """Return the theta that minimises E at given noises."""
-
-    def falling(spectra: Shrunk, theta: Array) -> tuple[Array, Array]:
-        at = spectra(theta)
-        return -at.lean, at.rank
-
-    return spectra.root(falling, spectra.top)
-
-
-def _solve(A: Array, rho: Array, noise: Array, decay: Array) -> tuple[Array, Array]:
-    """Return Delta and theta for arrays of one length; zeros where S is recovered perfectly."""
-    delta, theta = np.zeros(len(A)), np.zeros(len(A))
-    exact = (noise == 0) & (decay == 0)
-    thresholds = {r: trained_threshold(r).minimum_trace for r in np.unique(rho[exact])}
-    todo = np.array([not e or a < thresholds[r] for a, r, e in zip(A, rho, exact, strict=True)])
-    if todo.any():
-        delta[todo], theta[todo] = _outer(A[todo], rho[todo], noise[todo], decay[todo], _shift)
-    return delta, theta
-
-
-def _outer(
-    A: Array, rho: Array, noise: Array, decay: Array, shift: Callable[[Shrunk, Array, Array], Array]
-) -> tuple[Array, Array]:
-    """Return the root in Delta of A Delta = noise + E(Delta, shift), and the shift there; zeros where there is none."""
-    from scipy.optimize import elementwise
-
-    def excess(log_delta: Array, A: Array, rho: Array, noise: Array, decay: Array) -> Array:
-        spectra = Shrunk(np.exp(log_delta), rho)
-        return np.asarray(np.log((noise + spectra(shift(spectra, A, decay)).mse) / A) - log_delta)
-
-    low = np.full(len(A), np.log(_LOWEST))
-    high = np.log([_highest(r) for r in rho])
-    found = excess(low, A, rho, noise, decay) > 0
-    delta, theta = np.zeros(len(A)), np.zeros(len(A))
-    if found.any():
-        A, rho, noise, decay = A[found], rho[found], noise[found], decay[found]
-        root = elementwise.find_root(
-            excess,
-            (low[found], high[found]),
-            args=(A, rho, noise, decay),
-            tolerances={"xatol": 1e-13, "xrtol": 1e-14, "fatol": 0.0},
-            maxiter=80,
-        )
-        delta[found] = np.exp(root.x)
-        theta[found] = shift(Shrunk(delta[found], rho), A, decay)
-    return delta, theta

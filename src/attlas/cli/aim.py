@@ -93,17 +93,6 @@ def _rows(channel: Any, rhos: list[float], alphas: list[float]) -> list[dict[str
     from attlas import aim
 
     data = aim.curve(channel, alphas, rhos)
-    converged: Any
-    if "converged" in data:
-        converged = data["converged"].values
-    else:  # until curve carries its status
-        converged = [
-            [
-                _fixed(channel, float(data["mse"].values[i, j]), float(alpha), float(rho))
-                for j, alpha in enumerate(alphas)
-            ]
-            for i, rho in enumerate(rhos)
-        ]
     rows = []
     for i, rho in enumerate(rhos):
         threshold = aim.recovery_threshold(channel, float(rho))
@@ -115,30 +104,21 @@ def _rows(channel: Any, rhos: list[float], alphas: list[float]) -> list[dict[str
                     "rho": rho,
                     "tokens": channel.tokens,
                     "mse": V,
-                    "overlap": float(data["overlap"].values[i, j]),
+                    "explained": float(data["explained"].values[i, j]),
                     "output_mse": channel.bayes_error(V, 1 + float(rho)),
                     "threshold": threshold,
-                    "status": status_of(converged[i][j]),
+                    "status": status_of(bool(data["converged"].values[i, j])),
                 }
             )
     return rows
 
 
-def _fixed(channel: Any, V: float, alpha: float, rho: float) -> bool:  # until curve carries its status
-    """Return whether V is a fixed point of the state evolution, by putting it in."""
-    from attlas import aim
-
-    if V == 0 or alpha == 0:
-        return True
-    image = float(aim.mmse(1 / (2 * alpha * channel.information(V, 1 + rho)), rho))
-    return abs(image - V) < 1e-8
-
-
 def _draw_diagram(channel: Any, grid: dict[str, list[Any]], target: Path) -> None:
-    from attlas import aim
+    from attlas import aim, report
 
     channels = [channel(T) for T in grid["tokens"]]
-    save(aim.phase_diagram(channels if len(channels) > 1 else channels[0], grid["alpha"], grid["rho"]), target)
+    found = aim.phase_diagram(channels if len(channels) > 1 else channels[0], grid["alpha"], grid["rho"])
+    save(report.diagram(found), target)
 
 
 def _draw(rows: list[dict[str, Any]], target: Path) -> None:

@@ -45,7 +45,9 @@ def trained(
     if diagram is not None:
         if len(channels) > 1 or len(grid["rho"]) > 1:
             raise InputError("--diagram is over alpha and decay: give one --tokens and one --rho")
-        save(aim.trained_diagram(channels[0], grid["alpha"], grid["decay"], grid["rho"][0]), diagram)
+        from attlas import report
+
+        save(report.diagram(aim.trained_diagram(channels[0], grid["alpha"], grid["rho"][0], grid["decay"])), diagram)
         if plot is None and not as_json and not as_csv:
             return
     rows = [row for c in channels for r in grid["rho"] for row in _rows(c, r, grid["alpha"], grid["decay"])]
@@ -57,19 +59,14 @@ def trained(
 def _rows(channel: Any, rho: float, alphas: list[float], decays: list[float]) -> list[dict[str, Any]]:
     from attlas import aim
 
-    data = aim.trained_curve(channel, alphas, decays, rho)
+    data = aim.trained_curve(channel, alphas, rho, decays)
     bayes = aim.curve(channel, alphas, rho)["mse"].values[0]
-    if "converged" in data:
-        converged = data["converged"].values
-    else:  # until trained_curve carries its status
-        from attlas.aim.trained import RESIDUAL
 
-        converged = data["residual"].values < RESIDUAL
     names = ("mse", "training", "rank", "trace", "overlap")
     return [
         {"alpha": alpha, "rho": rho, "tokens": channel.tokens, "decay": decay}
         | {name: float(data[name].values[i, j]) for name in names}
-        | {"bayes": float(bayes[j]), "status": status_of(converged[i, j])}
+        | {"bayes": float(bayes[j]), "status": status_of(bool(data["converged"].values[i, j]))}
         for i, decay in enumerate(decays)
         for j, alpha in enumerate(alphas)
     ]

@@ -1,3 +1,4 @@
 """Draws the static site from the store."""
 
+from attlas.report.diagrams import diagram as diagram
 from attlas.report.site import write as write

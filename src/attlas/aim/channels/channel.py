@@ -1,6 +1,6 @@
-"""What a channel must be able to do."""
+"""What a channel must be able to do, and arrays that channels share. What else one may say is in `defaults`."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,19 +12,18 @@ Array = NDArray[np.float64]
 
 @runtime_checkable
 class Channel(Protocol):
-    """How the output y depends on the attention indices h, and what y tells of them.
+    """How the output y depends on the attention indices h, and what y tells about them.
 
     Given omega and V the indices are h_ab = omega_ab + sqrt(V (1 + delta_ab)) xi_ab, a <= b, with standard normal xi, and
     Z(y, omega, V) is the density of y. Matrices are symmetric and hold each pair twice.
+
+    These five members are all that a channel needs; no base class is. `ChannelDefaults` lists what it may say besides,
+    and what is assumed where it does not.
     """
 
     @property
     def tokens(self) -> int:
         """T, the tokens in a sequence."""
-
-    @property
-    def count(self) -> float | None:
-        """C such that 2 V G2(V) = C for every V, as for noiseless channels; None if there is none."""
 
     def output(self, h: Array, rng: np.random.Generator) -> Array:
         """Draw y for indices h of shape (n, T, T)."""
@@ -32,21 +31,14 @@ class Channel(Protocol):
     def check(self, y: ArrayLike) -> Array:
         """Return y as an array of shape (n, T, T), or raise `InputError` if this channel cannot produce it."""
 
-    def score(self, y: Array, omega: Array, V: float) -> Array:
-        """Return g_ab = d log Z / d omega_ab = (E[h_ab | y, omega] - omega_ab) / (V (1 + delta_ab)).
-
-        Linear and softmax channels also take V as an array that broadcasts to omega: a variance V_ab (1 + delta_ab) for
-        each sample and pair.
-        """
+    def score(self, y: Array, omega: Array, V: Any) -> Array:
+        """Return g_ab = d log Z / d omega_ab = (E[h_ab | y, omega] - omega_ab) / (V (1 + delta_ab))."""
 
     def information(self, V: ArrayLike, Q: ArrayLike) -> Array:
-        """Return G2(V) = sum_{a <= b} (1 + delta_ab) E[g_ab^2], with omega_ab ~ N(0, (Q - V) (1 + delta_ab))."""
+        """Return G2(V) = sum_{a <= b} (1 + delta_ab) E[g_ab^2], with omega_ab ~ N(0, (Q - V) (1 + delta_ab)).
 
-    def bayes_error(self, V: float, Q: float) -> float:
-        """Return E ||y - E[y | omega]||^2 over the T x T entries (of the clean y where there is noise)."""
-
-    def plugin_error(self, V: float, Q: float) -> float:
-        """Return E ||y - y(omega)||^2, the error of putting the estimate of h into the output."""
+        V and Q are numbers or arrays of one shape, and so is G2. State evolution asks for V from 1e-300 to Q.
+        """
 
 
 def doubling(T: int) -> Array:

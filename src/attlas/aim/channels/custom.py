@@ -3,25 +3,26 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from attlas.aim.channels.channel import Array, doubling, outputs, symmetric_normal
+from attlas.aim.channels.defaults import ChannelDefaults
 from attlas.errors import InputError
 from attlas.inputs import integer, real
 from attlas.numerics import stream
 
 
 @dataclass(frozen=True)
-class Custom:
+class Custom(ChannelDefaults):
     """y = function(h) + sqrt(noise) xi, the noise independent on each entry of y; score and G2 by quadrature.
 
     Posterior means are sums over nodes of the T (T + 1)/2 standard normals behind h: trapezoidal for one and two
-    tokens, Sobol points for more. G2 is a quasi-Monte Carlo mean over `samples` points; `information_error` gives the
-    standard error of as many independent draws, which bounds its own, and by how much the Nishimori identity is missed,
-    which tells if the nodes are too few for so little noise.
+    tokens, Sobol points for more. G2 is a quasi-Monte Carlo mean over `samples` points, tabulated over V once for every Q;
+    `information_error` gives the standard error of as many independent draws, which bounds its own, and by how much the
+    Nishimori identity is missed, which tells if the nodes are too few for so little noise.
 
     Parameters
     ----------
@@ -66,14 +67,13 @@ class Custom:
         if probe.dtype.kind not in "fiub" or not np.isfinite(probe).all():
             raise InputError("function must give finite real numbers; it does not for standard normal indices")
 
-    @property
-    def count(self) -> None:
-        """None: G2 is not a power of V."""
-        return None
-
     def output(self, h: Array, rng: np.random.Generator) -> Array:
         """Draw y."""
-        return np.asarray(self.function(h) + np.sqrt(self.noise) * rng.standard_normal(h.shape))
+        return np.asarray(self.mean(h) + np.sqrt(self.noise) * rng.standard_normal(h.shape))
+
+    def mean(self, h: Array) -> Array:
+        """Return function(h)."""
+        return np.asarray(self.function(h))
 
     def check(self, y: ArrayLike) -> Array:
         """Return y if its shape is right."""
@@ -92,46 +92,45 @@ class Custom:
 
         Below V = 1e-6 Q the noise limits G2, which is taken as constant.
         """
-        V, Q = np.broadcast_arrays(np.asarray(V, dtype=float), np.asarray(Q, dtype=float))
-        found = np.empty(V.shape)
-        for q in np.unique(Q):
-            rows = q == Q
-            found[rows] = np.exp(self._table(float(q))(np.log(np.clip(V[rows], 1e-6 * q, q))))
-        return found
+        return self._look_up(V, Q)[0]
 
-    def _table(self, Q: float) -> Any:
-        """Return log G2 as a function of log V, made once for each Q."""
+    def information_error(self, V: ArrayLike, Q: ArrayLike) -> tuple[Any, Any]:
+        """Return the standard error of G2, and by how much the Nishimori identity is missed, in standard errors.
+
+        Both are known at the nodes of the table, and taken along straight lines in log V between them.
+        """
+        G, relative, missed = self._look_up(V, Q)
+        return relative * G, missed
+
+    def _look_up(self, V: ArrayLike, Q: ArrayLike) -> tuple[Array, Array, Array]:
+        """Return G2, its standard error over itself, and the miss of the Nishimori identity."""
+        V, Q = np.broadcast_arrays(np.asarray(V, dtype=float), np.asarray(Q, dtype=float))
+        G, relative, missed = (np.empty(V.shape) for _ in range(3))
+        for q in np.unique(Q):
+            rows, table = q == Q, self._table(float(q))
+            x = np.log(np.clip(V[rows], 1e-6 * q, q))
+            G[rows] = np.exp(table.log_information(x))
+            relative[rows], missed[rows] = (np.interp(x, table.log_V, y) for y in (table.relative, table.missed))
+        return G, relative, missed
+
+    def _table(self, Q: float) -> "_Table":
+        """Return the table of one Q, made once."""
         from scipy.interpolate import BarycentricInterpolator
 
         if Q not in self._tables:
             high, low = np.log(Q), np.log(1e-6 * Q)
             nodes = (high + low) / 2 + (high - low) / 2 * np.cos(np.pi * np.arange(24) / 23)
-            values = np.array([self._information(float(np.exp(node)), Q)[0] for node in nodes])
+            values, errors, missed = np.array([self._information(float(np.exp(node)), Q) for node in nodes]).T
             if not np.isfinite(values).all() or np.any(values < 0):
                 raise InputError("the output function has no finite information at some indices; check it for NaN")
-            self._tables[Q] = BarycentricInterpolator(nodes, np.log(np.maximum(values, 1e-300)), rng=0)
+            values = np.maximum(values, 1e-300)
+            interpolator = BarycentricInterpolator(nodes, np.log(values), rng=0)
+            self._tables[Q] = _Table(interpolator, nodes[::-1], (errors / values)[::-1], missed[::-1])
         return self._tables[Q]
 
     @cached_property
-    def _tables(self) -> dict[float, Any]:
+    def _tables(self) -> "dict[float, _Table]":
         return {}
-
-    def information_error(self, V: float, Q: float) -> tuple[float, float]:
-        """Return the standard error of G2, and by how much the Nishimori identity is missed, in standard errors."""
-        _, error, missed = self._information(V, Q)
-        return error, missed
-
-    def bayes_error(self, V: float, Q: float) -> float:
-        """Return E ||f(h) - E[f(h) | omega]||^2 of the clean output, by two replicas."""
-        rng = stream(1, "custom error")
-        omega, h = self._draw(V, Q, rng, 10 * self.samples)
-        again = omega + np.sqrt(V * doubling(self.tokens)) * symmetric_normal(len(omega), self.tokens, rng)
-        return 0.5 * float(np.mean(np.sum((self.function(h) - self.function(again)) ** 2, axis=(1, 2))))
-
-    def plugin_error(self, V: float, Q: float) -> float:
-        """Return E ||f(h) - f(omega)||^2."""
-        omega, h = self._draw(V, Q, stream(1, "custom error"), 10 * self.samples)
-        return float(np.mean(np.sum((self.function(h) - self.function(omega)) ** 2, axis=(1, 2))))
 
     def _information(self, V: float, Q: float) -> tuple[float, float, float]:
         scale, (before, within, noise) = doubling(self.tokens), self._normals
@@ -142,7 +141,7 @@ class Custom:
         squares = (weight * g * g).sum((1, 2))
         nishimori = squares - (np.triu(g * (h - omega)) / V).sum((1, 2))
         root = np.sqrt(len(h))
-        missed = abs(nishimori.mean()) / (nishimori.std() / root)
+        missed = abs(nishimori.mean()) / max(nishimori.std() / root, 1e-300)
         return float(squares.mean()), float(squares.std() / root), float(missed)
 
     @cached_property
@@ -160,11 +159,6 @@ class Custom:
         for part, own in zip(matrices, (z[:, :pairs], z[:, pairs : 2 * pairs]), strict=True):
             part[:, rows, columns] = part[:, columns, rows] = own
         return matrices[0], matrices[1], z[:, 2 * pairs :].reshape(-1, T, T)
-
-    def _draw(self, V: float, Q: float, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
-        scale = doubling(self.tokens)
-        omega = np.sqrt(max(Q - V, 0.0) * scale) * symmetric_normal(n, self.tokens, rng)
-        return omega, omega + np.sqrt(V * scale) * symmetric_normal(n, self.tokens, rng)
 
     def _posterior(self, y: Array, omega: Array, V: float) -> tuple[Array, Array]:
         xi, log_weight = self._nodes
@@ -207,3 +201,12 @@ class Custom:
         rows, columns = np.triu_indices(T)
         xi[:, rows, columns] = xi[:, columns, rows] = grid
         return xi, np.log(weight)
+
+
+class _Table(NamedTuple):
+    """log G2 as a function of log V at one Q; and at its nodes, ascending, the relative standard error and the miss."""
+
+    log_information: Any
+    log_V: Array
+    relative: Array
+    missed: Array

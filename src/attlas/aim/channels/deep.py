@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attlas import layers
 from attlas.aim.channels.channel import Array
+from attlas.aim.channels.defaults import ChannelDefaults
 from attlas.aim.channels.softmax import Softmax
 from attlas.errors import InputError
 from attlas.inputs import integer, real
@@ -25,7 +26,7 @@ _BATCHES = 8
 
 
 @dataclass(frozen=True)
-class Deep:
+class Deep(ChannelDefaults):
     """y = softmax(beta B h2 B^T), B = skip I + softmax(beta h1): the second of two attention layers.
 
     h1 and h2 are the indices of the two layers on the first layer's tokens, of independent teachers S_1 and S_2. Arrays of
@@ -67,6 +68,9 @@ class Deep:
     samples: int = 1024
     accuracy: float = 1e-3
 
+    layers = 2
+    floor = 1e-6
+
     def __post_init__(self) -> None:
         if integer(self.tokens, "tokens") != 2:
             raise InputError(f"deep attention is derived for two tokens; got tokens = {self.tokens}")
@@ -74,6 +78,15 @@ class Deep:
         real(self.skip, "skip", least=0)
         integer(self.samples, "samples", least=64)
         real(self.accuracy, "accuracy", above=0)
+
+    @property
+    def score_error(self) -> float:
+        """What the quadrature of the score can settle: a tenth of `accuracy`."""
+        return 0.1 * self.accuracy
+
+    def respond(self, X: Array, S: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
+        """Return the outputs of both layers on tokens."""
+        return layers.deep_attention(X, S, self.beta, self.skip)
 
     def output(self, h: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
         """Return the outputs (n, 2, 2) of indices (2, n, 2, 2)."""
@@ -102,14 +115,18 @@ class Deep:
         omega_l has variance (Q_l - V_l)(1 + delta_ab), and the layers' omega the covariance sqrt(rho_1 rho_2)(1 + delta_ab),
         rho = Q - 1, because the prior means of S are not zero.
         """
-        return np.asarray(self._batches(V, Q)[0].mean(0))
+        return np.asarray(self.information_batches(V, Q).mean(0))
+
+    def information_batches(self, V: ArrayLike, Q: ArrayLike) -> Array:
+        """Return `information` from each of 8 independent batches of its points."""
+        return _batches(self, *(tuple(part) for part in _per_layer(V, Q)))[0]
 
     def information_error(self, V: ArrayLike, Q: ArrayLike) -> tuple[Array, Array]:
         """Return the standard errors of `information`, and by how many the Nishimori identity is missed in each layer.
 
         A miss well above 3 says that the quadrature does not resolve the posterior.
         """
-        G, nishimori = self._batches(V, Q)
+        G, nishimori = _batches(self, *(tuple(part) for part in _per_layer(V, Q)))
         root = np.sqrt(len(G))
         miss = np.diagonal(G, axis1=1, axis2=2) - nishimori
         return G.std(0, ddof=1) / root, np.abs(miss.mean(0)) / (miss.std(0, ddof=1) / root)
@@ -135,16 +152,6 @@ class Deep:
         p = scale * ((self.skip + first) * k[:, 0] - (1 - first) * k[:, 1])
         r = scale * ((self.skip + second) * k[:, 1] - (1 - second) * k[:, 0])
         return np.stack([p, r], axis=-1)
-
-    def _batches(self, V: ArrayLike, Q: ArrayLike) -> tuple[Array, Array]:
-        """Return G of every batch (8, 2, 2), and E[s . (u - m)]/V (8, 2), which equals its diagonal."""
-        V, Q = _per_layer(V, Q)
-        exact, _, omega = _replicas(V, Q, self.samples)
-        logits = self._observe(exact[0], exact[1]) / self.beta
-        _, s = self._posterior(logits, omega, V)
-        G = np.einsum("lni,ij,mnj->nlm", s, _M, s)
-        nishimori = np.einsum("lni,lni->nl", s, exact - omega) / V
-        return G.reshape(_BATCHES, -1, 2, 2).mean(1), nishimori.reshape(_BATCHES, -1, 2).mean(1)
 
     def _posterior(self, logits: Array, omega: Array, V: Array) -> tuple[Array, Array]:
         """Return log Z (n,) and its gradients by the differences of omega (2, n, 2).
@@ -278,6 +285,22 @@ def _logistic(x: Array) -> Array:
     from scipy.special import expit
 
     return np.asarray(expit(x))
+
+
+@lru_cache(maxsize=4096)
+def _batches(channel: Deep, V: tuple[float, ...], Q: tuple[float, ...]) -> tuple[Array, Array]:
+    """Return G of every batch (8, 2, 2), and E[s . (u - m)]/V (8, 2), which equals its diagonal.
+
+    Message passing visits the same V for every data set of one size, so they are kept.
+    """
+    exact, _, omega = _replicas(V, Q, channel.samples)
+    logits = channel._observe(exact[0], exact[1]) / channel.beta
+    _, s = channel._posterior(logits, omega, np.asarray(V))
+    G = np.einsum("lni,ij,mnj->nlm", s, _M, s).reshape(_BATCHES, -1, 2, 2).mean(1)
+    nishimori = (np.einsum("lni,lni->nl", s, exact - omega) / np.asarray(V)).reshape(_BATCHES, -1, 2).mean(1)
+    for kept in (G, nishimori):
+        kept.flags.writeable = False
+    return G, nishimori
 
 
 def _per_layer(V: ArrayLike, Q: ArrayLike) -> tuple[Array, Array]:

@@ -10,16 +10,18 @@ from numpy.typing import ArrayLike
 from attlas import layers
 from attlas.aim.channels import gibbs
 from attlas.aim.channels.channel import Array, outputs
+from attlas.aim.channels.defaults import ChannelDefaults
 from attlas.aim.channels.rows import replica_error
 from attlas.errors import InputError
 from attlas.inputs import integer
 from attlas.numerics.bivariate import log_bivariate_cdf
 
 _SMALLEST = 1e-10  # of V/Q in the table; below it G2 follows its power law
+INTERPOLATION = 1e-9  # relative error of G2 between the nodes of the table of two tokens, at most
 
 
 @dataclass(frozen=True)
-class Hardmax:
+class Hardmax(ChannelDefaults):
     """Attention with hardmax rows: y_ab = 1 where h_ab is the largest of its row.
 
     For T = 2 everything is exact: u_i = h_ii - h_12 are Gaussian given omega, with variance 3 V and correlation 1/3, and y
@@ -38,9 +40,9 @@ class Hardmax:
         integer(self.tokens, "tokens", least=2)
 
     @property
-    def count(self) -> None:
-        """None: G2 is not a power of V."""
-        return None
+    def score_error(self) -> float:
+        """What scores by Gibbs averages can settle: 1e-3 for three and more tokens."""
+        return 1e-3 if self.tokens > 2 else 0.0
 
     def output(self, h: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
         """Return one-hot rows."""
@@ -80,9 +82,11 @@ class Hardmax:
         covered = np.maximum(ratio, _SMALLEST if self.tokens == 2 else gibbs.SMALLEST)
         return np.asarray(np.exp(_table(self.tokens)(np.log(covered))) * np.sqrt(ratio / covered) / V)
 
-    def information_error(self) -> float:
-        """Return the largest relative error of G2: of the interpolation for T = 2 (tested), Monte Carlo for more."""
-        return 1e-9 if self.tokens == 2 else gibbs.information_table(self.tokens)[2]
+    def information_error(self, V: ArrayLike, Q: ArrayLike) -> tuple[Any, Any]:
+        """Return the standard error of G2, from its largest relative one in the table; 0 for two tokens."""
+        if self.tokens == 2:
+            return 0.0, 0.0
+        return gibbs.information_table(self.tokens)[2] * self.information(V, Q), 0.0
 
     def bayes_error(self, V: float, Q: float) -> float:
         """Return 1 - (2/pi) arcsin(q/Q) for two tokens; T times the chance that two replicas differ in a row."""

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attlas.aim.channels.channel import Array, doubling, outputs, symmetric_normal
+from attlas.aim.channels.defaults import ChannelDefaults
 from attlas.errors import InputError
 from attlas.inputs import integer, real
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(ChannelDefaults):
     """The indices themselves, with Gaussian noise: y_ab = h_ab + sqrt(D) xi_ab for a <= b, y symmetric.
 
     T = 1 is the quadratic network of maillard2024quadratic.
@@ -26,6 +27,8 @@ class Linear:
     tokens: int = 1
     noise: float = 0.0
 
+    variance_per_sample = True
+
     def __post_init__(self) -> None:
         integer(self.tokens, "tokens")
         real(self.noise, "noise", least=0)
@@ -34,6 +37,11 @@ class Linear:
     def count(self) -> float | None:
         """T (T + 1) without noise."""
         return None if self.noise else float(self.tokens * (self.tokens + 1))
+
+    @property
+    def index_noise(self) -> float:
+        """D."""
+        return self.noise
 
     def output(self, h: Array, rng: np.random.Generator) -> Array:
         """Draw y."""
@@ -68,3 +76,15 @@ class Linear:
     def plugin_error(self, V: float, Q: float) -> float:
         """Return the same: the posterior mean of h is the best estimate of h."""
         return self.bayes_error(V, Q)
+
+    def mean(self, h: Array) -> Array:
+        """Return h."""
+        return h
+
+    def pullback(self, h: Array, e: Array) -> Array:  # noqa: ARG002
+        """Return e."""
+        return e
+
+    def indices(self, y: Array) -> Array:
+        """Return y."""
+        return y

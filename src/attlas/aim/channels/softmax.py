@@ -7,13 +7,14 @@ from numpy.typing import ArrayLike
 
 from attlas import layers
 from attlas.aim.channels.channel import Array, doubling, outputs
+from attlas.aim.channels.defaults import ChannelDefaults
 from attlas.aim.channels.rows import replica_error
 from attlas.errors import InputError
 from attlas.inputs import integer, real
 
 
 @dataclass(frozen=True)
-class Softmax:
+class Softmax(ChannelDefaults):
     """Attention with softmax rows, without noise.
 
     y fixes h up to one common shift of all entries, so it holds T (T + 1)/2 - 1 numbers: softmax of T tokens at alpha is a
@@ -30,6 +31,10 @@ class Softmax:
     tokens: int = 2
     beta: float = 1.0
 
+    centred = True
+    variance_per_sample = True
+    index_noise = 0.0
+
     def __post_init__(self) -> None:
         integer(self.tokens, "tokens", least=2)
         real(self.beta, "beta", above=0)
@@ -41,7 +46,7 @@ class Softmax:
 
     def output(self, h: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
         """Return softmax(beta h)."""
-        return layers.softmax(h, self.beta)
+        return self.mean(h)
 
     def check(self, y: ArrayLike) -> Array:
         """Return y if its rows are positive, sum to one and come from symmetric indices."""
@@ -50,7 +55,7 @@ class Softmax:
             raise InputError("y has one-hot rows, which softmax never gives; use Hardmax for them")
         if y.min() <= 0 or np.abs(y.sum(-1) - 1).max() > 1e-6:
             raise InputError("y must have positive rows that sum to one; a zero means that softmax underflowed")
-        h = self._indices(y)
+        h = self.indices(y)
         if np.abs(h - h.transpose(0, 2, 1)).max() > 1e-6 * max(1.0, np.abs(h).max()):
             raise InputError("no softmax attention can produce this y: its logits are not symmetric up to row shifts")
         return y
@@ -61,19 +66,18 @@ class Softmax:
         The common shift is estimated with weights 1/(V (1 + delta)) over a <= b, which for one V is the plain mean of all
         T^2 entries.
         """
-        e = self._indices(y) - omega
+        e = self.indices(y) - omega
         if np.ndim(V) == 0:
             e -= e.mean((1, 2), keepdims=True)
         else:
-            weight = np.broadcast_to(
-                1 / V, e.shape
-            )  # each pair a < b is counted twice, each diagonal with half the weight
+            # each pair a < b is counted twice, each diagonal with half the weight
+            weight = np.broadcast_to(1 / V, e.shape)
             e -= (weight * e).sum((1, 2), keepdims=True) / weight.sum((1, 2), keepdims=True)
         return np.asarray(e / (V * doubling(self.tokens)))
 
     def log_partition(self, y: Array, omega: Array, V: float) -> Array:
         """Return log Z of each sample up to a constant: the common shift integrated out."""
-        e = self._indices(y) - omega
+        e = self.indices(y) - omega
         e -= e.mean((1, 2), keepdims=True)
         return np.asarray(-0.25 / V * (e**2).sum((1, 2)))
 
@@ -89,7 +93,16 @@ class Softmax:
         """Return E ||y - softmax(beta omega)||^2."""
         return replica_error(self.tokens, V, Q, self.beta, plugin=True)
 
-    def _indices(self, y: Array) -> Array:
+    def mean(self, h: Array) -> Array:
+        """Return softmax(beta h)."""
+        return layers.softmax(h, self.beta)
+
+    def pullback(self, h: Array, e: Array) -> Array:
+        """Return beta y_ab (e_ab - sum_c e_ac y_ac)."""
+        y = self.mean(h)
+        return np.asarray(self.beta * y * (e - (e * y).sum(-1, keepdims=True)))
+
+    def indices(self, y: Array) -> Array:
         """Return h up to a common shift: u = log y / beta, h0_ab = u_ab + u_1a - u_a1."""
         u = np.log(y) / self.beta
         return np.asarray(u + (u[:, 0, :] - u[:, :, 0])[:, :, None])

@@ -136,7 +136,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     first = measurements[0].point
     channel = aim.Linear(1, first.noise)
     alphas = np.linspace(min(m.point.alpha for m in measurements), max(m.point.alpha for m in measurements), 61)
-    curves = aim.trained_curve(channel, alphas, [0.0, first.decay], first.rho)["mse"].values
+    curves = aim.trained_curve(channel, alphas, first.rho, [0.0, first.decay])["mse"].values
     axis.plot(alphas, curves[0], linestyle=":", **THEORY, label="decay to 0, theory")
     axis.plot(alphas, curves[1], color=COLOURS[1], label=f"decay {first.decay:g}")
     few = alphas[::4]  # the best decay takes a third of a second each, and its error is smooth

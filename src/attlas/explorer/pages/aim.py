@@ -91,7 +91,7 @@ def diagram(name: str, tokens: int, noise: float) -> tuple[Array, Array, Array, 
 def trained_curve(name: str, tokens: int, noise: float, rho: float, decay: float) -> tuple[Array, Array]:
     """Return alphas and the test error of training with weight decay."""
     alphas = np.linspace(0, span(name, tokens), 21)[1:]
-    found = aim.trained_curve(channel_of(name, tokens, noise), alphas, [decay], rho)
+    found = aim.trained_curve(channel_of(name, tokens, noise), alphas, rho, [decay])
     return alphas, found["mse"].values.ravel()
 
 
