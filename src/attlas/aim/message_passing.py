@@ -1,6 +1,5 @@
 """Approximate message passing: the algorithm that follows the state evolution."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -17,7 +16,7 @@ from attlas.aim.spectrum import mmse
 from attlas.errors import InputError
 from attlas.inputs import array, integer, real
 from attlas.layers import symmetric
-from attlas.numerics import Solution, Status
+from attlas.numerics import Event, Progress, Solution, Status
 
 Array = NDArray[np.float64]
 
@@ -75,7 +74,7 @@ def message_passing(
     tol: float = 1e-7,
     max_steps: int = 300,
     throw: bool = True,
-    watch: Callable[[int, float], object] | None = None,
+    progress: Progress | None = None,
 ) -> Estimate: ...
 
 
@@ -91,7 +90,7 @@ def message_passing(
     tol: float = 1e-7,
     max_steps: int = 300,
     throw: bool = True,
-    watch: Callable[[int, float], object] | None = None,
+    progress: Progress | None = None,
 ) -> Estimate | LayersEstimate:
     """Estimate S from sequences and outputs, at the error of `state_evolution` as d grows.
 
@@ -125,8 +124,8 @@ def message_passing(
         Near a threshold about 1/|1 - alpha/alpha_c| are needed.
     throw : bool, default True
         Raise `ConvergenceError` if not converged; otherwise the status says so.
-    watch : callable, optional
-        Called after every step with its number and V as the algorithm believes it; not for `Deep`.
+    progress : callable, optional
+        Called after every step with an `Event` whose value is V, the error that the algorithm estimates; not for `Deep`.
 
     References
     ----------
@@ -170,8 +169,8 @@ def message_passing(
         history.append(V)
         if truth is not None:
             mse.append(distance(truth, S_hat))
-        if watch is not None:
-            watch(step + 1, V)
+        if progress is not None:
+            progress(Event(step + 1, max_steps, f"step {step + 1}, estimated error {V:.4g}", V))
         if not np.isfinite(change):
             status = Status.DIVERGED
             break

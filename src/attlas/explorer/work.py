@@ -28,11 +28,16 @@ def amp(tell: Tell, channel: str, tokens: int, noise: float, rho: float, alpha: 
     chosen = channel_of(channel, tokens, noise)
     task = aim.sample(chosen, d, alpha, rho, seed)
 
-    def watch(step: int, V: float) -> None:
-        tell(step / steps, f"step {step}, error as the algorithm believes it: {V:.4g}")
-
     found = aim.message_passing(
-        task.X, task.y, chosen, rho, S=task.S, max_steps=steps, tol=1e-5, throw=False, watch=watch
+        task.X,
+        task.y,
+        chosen,
+        rho,
+        S=task.S,
+        max_steps=steps,
+        tol=1e-5,
+        throw=False,
+        progress=lambda event: tell(event.share, event.text),
     )
     return {
         "error": float(found.mse[-1]),
