@@ -91,7 +91,7 @@ def load(address: str, process: psutil.Process, visitors: int, seconds: int) -> 
 def settings(door: str) -> dict[str, list[object]]:
     """Every position of every control of a door."""
     from attlas.explorer.controls import Slider
-    from attlas.explorer.page import DOORS
+    from attlas.explorer.frame import DOORS
 
     found: dict[str, list[object]] = {}
     for control in DOORS[door].ASKED if door == "recovery" else DOORS[door].CONTROLS:
@@ -105,7 +105,7 @@ def settings(door: str) -> dict[str, list[object]]:
 
 def begins(door: str) -> dict[str, object]:
     """Where every control of a door is at first."""
-    from attlas.explorer.page import DOORS
+    from attlas.explorer.frame import DOORS
 
     return {control.name: control.start for control in DOORS[door].ADDRESS}
 

@@ -7,7 +7,7 @@ from flask.testing import FlaskClient
 
 from attlas.explorer import claims
 from attlas.explorer import server as room
-from attlas.explorer.jobs import Queue
+from attlas.explorer.queue import Queue
 
 
 class Visitor(FlaskClient):

@@ -15,8 +15,8 @@ import flask
 
 from attlas.claims import Tier
 from attlas.errors import AttlasError, InputError
-from attlas.explorer.jobs import Queue
-from attlas.explorer.page import DOORS, build
+from attlas.explorer.frame import DOORS, build
+from attlas.explorer.queue import Queue
 
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _LARGEST = 256 * 1024  # bytes of a request

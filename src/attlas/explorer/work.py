@@ -50,7 +50,7 @@ def amp(tell: Tell, channel: str, tokens: int, noise: float, rho: float, alpha: 
 
 def sculpt(tell: Tell, d: int, scale: float, n: int, seed: int) -> Any:
     """Sculpt a body around two heads of a small layer, and find them; return a frame for every phase."""
-    from attlas.explorer.sculpture import frames
+    from attlas.explorer.pages.recovery.sculpture import frames
 
     return frames(tell, d, scale, n, seed)
 

@@ -12,9 +12,9 @@ from attlas.claims.features.kit import Draw, grid
 from attlas.errors import AttlasError
 from attlas.explorer import simulations
 from attlas.explorer.controls import Choice, Slider, inputs, panel, read
-from attlas.explorer.jobs import Queue
 from attlas.explorer.memoised import kept
 from attlas.explorer.plotting import BLANK, file_link, graph, layout, line, points, table
+from attlas.explorer.queue import Queue
 
 Array = NDArray[np.float64]
 

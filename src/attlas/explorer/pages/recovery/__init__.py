@@ -9,11 +9,11 @@ from dash import ClientsideFunction, Dash, Input, Output, State, ctx, html, no_u
 from attlas import layers, recovery
 from attlas.claims.figure import COLOURS
 from attlas.errors import AttlasError
-from attlas.explorer import runner
+from attlas.explorer import job as runner
 from attlas.explorer.controls import Slider, identity, inputs, panel, read
-from attlas.explorer.jobs import Job, Queue
 from attlas.explorer.memoised import kept
 from attlas.explorer.plotting import BLANK, file_link, graph, layout, plain, points, table
+from attlas.explorer.queue import Job, Queue
 from attlas.recovery.sculpt import ROUNDS
 
 TITLE = "Recovery"

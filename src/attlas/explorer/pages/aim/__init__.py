@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from attlas import aim
 from attlas.claims.figure import COLOURS
 from attlas.errors import AttlasError, InputError
-from attlas.explorer import runner, simulations
+from attlas.explorer import job as runner
+from attlas.explorer import simulations
 from attlas.explorer.controls import Choice, Slider, inputs, panel, read
-from attlas.explorer.jobs import Job, Queue
 from attlas.explorer.memoised import kept
 from attlas.explorer.plotting import BLANK, file_link, graph, layout, line, plain, points, table
+from attlas.explorer.queue import Job, Queue
 
 Array = NDArray[np.float64]
 

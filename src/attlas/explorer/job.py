@@ -7,7 +7,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html,
 
 from attlas.errors import AttlasError
 from attlas.explorer.controls import Control, identity
-from attlas.explorer.jobs import ENDED, Job, Queue
+from attlas.explorer.queue import ENDED, Job, Queue
 
 _OFF = ("0", no_update, False, True)  # progress, what came out, run, cancel
 

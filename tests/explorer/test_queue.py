@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attlas import aim
-from attlas.explorer.jobs import ENDED, Job, Queue, QueueFull
+from attlas.explorer.queue import ENDED, Job, Queue, QueueFull
 
 SMALL = {"channel": "softmax", "tokens": 2, "noise": 0.0, "rho": 0.5, "alpha": 0.1, "d": 20, "seed": 3}
 LONG = SMALL | {"d": 160, "alpha": 0.3}

@@ -12,11 +12,12 @@ from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, dcc
 from attlas import __version__
 from attlas.claims import Tier
 from attlas.errors import InputError
-from attlas.explorer import claims, runner
+from attlas.explorer import claims
+from attlas.explorer import job as runner
 from attlas.explorer.controls import read
-from attlas.explorer.jobs import Queue
 from attlas.explorer.pages import aim as bayes
 from attlas.explorer.pages import features, recovery
+from attlas.explorer.queue import Queue
 
 DOORS: dict[str, ModuleType] = {"bayes": bayes, "features": features, "recovery": recovery}
 FILES = {name: (door, make) for door in DOORS.values() for name, make in door.FILES.items()}
