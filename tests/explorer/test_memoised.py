@@ -3,13 +3,13 @@ import time
 
 import pytest
 
-from attlas.explorer.memoised import kept
+from attlas.explorer.memoised import memoised
 
 
 def test_what_many_ask_at_once_is_computed_once() -> None:
     asked = []
 
-    @kept(4)
+    @memoised(4)
     def slow(x):
         asked.append(x)
         time.sleep(0.05)
@@ -24,10 +24,10 @@ def test_what_many_ask_at_once_is_computed_once() -> None:
     assert (asked, found) == ([3], [6] * 10)
 
 
-def test_old_answers_are_forgotten_and_errors_are_not_kept() -> None:
+def test_old_answers_are_forgotten_and_errors_are_not_remembered() -> None:
     asked = []
 
-    @kept(2)
+    @memoised(2)
     def function(x):
         asked.append(x)
         if x < 0:

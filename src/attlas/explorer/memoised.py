@@ -1,4 +1,4 @@
-"""Answers that are kept: a cache with a limit, in which what several visitors ask for at once is computed once."""
+"""A cache with a limit, in which what several visitors ask for at once is computed once."""
 
 from collections.abc import Callable, Hashable
 from functools import lru_cache, wraps
@@ -8,8 +8,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def kept(size: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Keep the last `size` answers of a function of hashable arguments."""
+def memoised(size: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Remember the last `size` answers of a function of hashable arguments."""
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
         cached = lru_cache(maxsize=size)(function)

@@ -1,4 +1,4 @@
-"""Long computations that a visitor starts: one at a time, a short queue, each in a process that can be stopped."""
+"""Computations that visitors have started: one at a time, a short queue, each in a process that can be stopped."""
 
 import atexit
 import json
@@ -19,111 +19,112 @@ ENDED = ("done", "failed", "cancelled")
 
 
 class QueueFull(AttlasError):
-    """Too many computations wait already."""
+    """Too many computations are waiting."""
 
 
 @dataclass
-class Job:
-    """One computation and how it stands; `share` of it is done."""
+class Computation:
+    """The job of a door with its settings, and how far it has come (`share`, from 0 to 1)."""
 
-    work: str
+    door: str
+    job: str
     settings: dict[str, Any]
     stage: Stage = "waiting"
     share: float = 0.0
     text: str = ""
     result: Any = None
     process: "subprocess.Popen[str] | None" = None
-    seen: float = field(default_factory=time.monotonic)  # when somebody last asked about it
+    asked: float = field(default_factory=time.monotonic)  # when somebody last asked about it
 
 
 class Queue:
-    """Runs one job at a time.
+    """Runs one computation at a time.
 
     Parameters
     ----------
     waiting : int
-        So many may wait; one more is refused.
-    kept : int
-        So many ended jobs are remembered for their visitors to fetch.
+        How many may wait; one more is refused.
+    remembered : int
+        How many results are held for their visitors to fetch.
     seconds : float
-        A job that takes longer is stopped.
+        A computation that takes longer is stopped.
     patience : float
-        So is one that nobody has asked about for so many seconds: its visitor has left.
+        So is one that nobody has asked about for this many seconds: its visitor has left.
     """
 
-    def __init__(self, waiting: int = 8, kept: int = 64, seconds: float = 120.0, patience: float = 15.0) -> None:
-        self._waiting, self._kept, self._seconds, self._patience = waiting, kept, seconds, patience
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
+    def __init__(self, waiting: int = 8, remembered: int = 64, seconds: float = 120.0, patience: float = 15.0) -> None:
+        self._waiting, self._remembered, self._seconds, self._patience = waiting, remembered, seconds, patience
+        self._runs: OrderedDict[str, Computation] = OrderedDict()
         self._changed = threading.Condition()
         for work in (self._run_all, self._forget):
             threading.Thread(target=work, daemon=True, name=f"explorer{work.__name__}").start()
         atexit.register(self.close)
 
-    def submit(self, work: str, **settings: Any) -> str:
-        """Return the name of a new job, which only its visitor knows; raise `QueueFull` if too many wait."""
+    def submit(self, door: str, job: str, settings: dict[str, Any]) -> str:
+        """Return the key of a new computation, which only its visitor knows; raise `QueueFull` if too many wait."""
         with self._changed:
-            waiting = sum(job.stage == "waiting" for job in self._jobs.values())
+            waiting = sum(run.stage == "waiting" for run in self._runs.values())
             if waiting >= self._waiting:
                 raise QueueFull(f"{waiting} computations are waiting already; try again in a minute")
-            name = secrets.token_urlsafe(12)
-            self._jobs[name] = Job(work, settings)
-            ended = [key for key, job in self._jobs.items() if job.stage in ENDED]
-            for key in ended[: max(0, len(ended) - self._kept)]:
-                del self._jobs[key]
+            key = secrets.token_urlsafe(12)
+            self._runs[key] = Computation(door, job, settings)
+            ended = [key for key, run in self._runs.items() if run.stage in ENDED]
+            for old in ended[: max(0, len(ended) - self._remembered)]:
+                del self._runs[old]
             self._changed.notify_all()
-        return name
+        return key
 
-    def look(self, name: Any) -> Job | None:
-        """Return the job of this name, or None if there is none (any more)."""
+    def get(self, key: Any) -> Computation | None:
+        """Return the computation of this key, or None if there is none (any more)."""
         with self._changed:
-            job = self._jobs.get(name) if isinstance(name, str) else None
-            if job is not None:
-                job.seen = time.monotonic()
-            return job
+            run = self._runs.get(key) if isinstance(key, str) else None
+            if run is not None:
+                run.asked = time.monotonic()
+            return run
 
-    def ahead(self, name: str) -> int:
-        """Return how many jobs that have not ended were submitted before this one."""
+    def ahead(self, key: str) -> int:
+        """Return how many computations that have not ended were submitted before this one."""
         with self._changed:
-            names = [key for key, job in self._jobs.items() if job.stage not in ENDED]
-            return names.index(name) if name in names else 0
+            keys = [key for key, run in self._runs.items() if run.stage not in ENDED]
+            return keys.index(key) if key in keys else 0
 
-    def cancel(self, name: Any) -> None:
-        """Stop a job, or take it out of the queue."""
+    def cancel(self, key: Any) -> None:
+        """Stop a computation, or take it out of the queue."""
         with self._changed:
-            job = self._jobs.get(name) if isinstance(name, str) else None
-            if job is not None and job.stage not in ENDED:
-                job.stage, job.text = "cancelled", "cancelled"
-                if job.process is not None:
-                    job.process.kill()
+            run = self._runs.get(key) if isinstance(key, str) else None
+            if run is not None and run.stage not in ENDED:
+                run.stage, run.text = "cancelled", "Cancelled"
+                if run.process is not None:
+                    run.process.kill()
 
     def close(self) -> None:
         """Stop everything."""
-        for name in list(self._jobs):
-            self.cancel(name)
+        for key in list(self._runs):
+            self.cancel(key)
 
     def _run_all(self) -> None:
         while True:
             with self._changed:
-                while not (waiting := [job for job in self._jobs.values() if job.stage == "waiting"]):
+                while not (waiting := [run for run in self._runs.values() if run.stage == "waiting"]):
                     self._changed.wait()
-                job = waiting[0]
+                run = waiting[0]
                 try:
-                    job.process, job.stage = _start(job), "running"
-                except Exception as error:  # whatever became of one job, the next one is run
-                    job.stage, job.text = "failed", f"could not be started: {error}"
+                    run.process, run.stage = _start(run), "running"
+                except Exception as error:  # whatever became of one computation, the next one is run
+                    run.stage, run.text = "failed", f"Could not be started: {error}"
                     continue
-            self._follow(job, job.process)
+            self._follow(run, run.process)
 
     def _forget(self) -> None:
         while True:
             time.sleep(min(1.0, self._patience / 4))
             with self._changed:
-                left = [name for name, job in self._jobs.items() if time.monotonic() - job.seen > self._patience]
-            for name in left:
-                self.cancel(name)
+                left = [key for key, run in self._runs.items() if time.monotonic() - run.asked > self._patience]
+            for key in left:
+                self.cancel(key)
 
-    def _follow(self, job: Job, process: "subprocess.Popen[str]") -> None:
-        """Read what the process tells, a line of JSON each, until it ends."""
+    def _follow(self, run: Computation, process: "subprocess.Popen[str]") -> None:
+        """Read the messages of the process, a line of JSON each, until it ends."""
         late = threading.Event()
 
         def stop() -> None:
@@ -132,34 +133,34 @@ class Queue:
 
         clock = threading.Timer(self._seconds, stop)
         clock.start()
-        told: dict[str, Any] = {}
+        message: dict[str, Any] = {}
         assert process.stdout is not None  # noqa: S101
         for line in process.stdout:
             try:
-                told = json.loads(line)
+                message = json.loads(line)
             except ValueError:  # cut short by a kill
                 break
-            if "share" in told:
-                job.share, job.text = told["share"], told["text"]
+            if "share" in message:
+                run.share, run.text = message["share"], message["text"]
         process.stdout.close()
         process.wait()
         clock.cancel()
         with self._changed:
-            job.process = None
-            if job.stage == "cancelled":
+            run.process = None
+            if run.stage == "cancelled":
                 return
-            if "result" in told:
-                job.result, job.text, job.stage = told["result"], "", "done"
+            if "result" in message:
+                run.result, run.text, run.stage = message["result"], "", "done"
                 return
-            stopped = f"stopped after {self._seconds:.0f} s; choose a smaller size"
-            job.text = stopped if late.is_set() else told.get("error", "the computation ended unexpectedly")
-            job.stage = "failed"
+            stopped = f"Stopped after {self._seconds:.0f} s; choose a smaller size"
+            run.text = stopped if late.is_set() else message.get("error", "The computation ended unexpectedly")
+            run.stage = "failed"
 
 
-def _start(job: Job) -> "subprocess.Popen[str]":
+def _start(run: Computation) -> "subprocess.Popen[str]":
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     return subprocess.Popen(  # noqa: S603 - our own module, arguments as a list
-        [sys.executable, "-m", "attlas.explorer.work", job.work, json.dumps(job.settings)],
+        [sys.executable, "-m", "attlas.explorer.work", run.door, run.job, json.dumps(run.settings)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
