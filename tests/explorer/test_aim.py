@@ -57,7 +57,8 @@ def test_the_slider_of_samples_holds_a_share_of_the_axis_and_its_value_is_alpha(
 def test_training_is_shown_with_its_decay() -> None:
     chosen = view(trained="on", decay="-1")
     trace = drawing.draw_curve(chosen)["data"][-1]
-    assert trace["name"] == "training with weight decay 0.1"
+    assert trace["name"] == "training with weight decay"
+    assert "decay 0.1)" in drawing.draw_curve(chosen)["layout"]["xaxis"]["title"]["text"]
     assert trace["y"][0] == 1.5  # nothing learned: S_hat = 0, and ||S||^2/d = 1 + rho
     assert trace["y"][3] == pytest.approx(aim.trained(aim.Softmax(2), trace["x"][3], 0.5, 0.1).value, rel=1e-4)
     (low, high) = drawing.draw_curve(view(trained="on", decay="0", rho="1.5"))["layout"]["yaxis"]["range"]
@@ -90,7 +91,7 @@ def test_what_is_too_slow_or_says_nothing_is_refused() -> None:
 def test_the_csv_has_every_digit_of_both_plots() -> None:
     chosen = view(rho=0.3, trained="on")
     lines = list(csv.DictReader(drawing.curve_data(chosen).splitlines()))
-    assert {row["what"] for row in lines} == {"Bayes limit", "perfect recovery", "training with weight decay 0.01"}
+    assert {row["what"] for row in lines} == {"Bayes limit", "perfect recovery", "training with weight decay"}
     expected = aim.state_evolution(aim.Softmax(2), float(lines[20]["alpha"]), 0.3, steps=0).value
     assert float(lines[20]["mse"]) == pytest.approx(expected, rel=1e-12)
     grid = list(csv.DictReader(drawing.diagram_data(chosen).splitlines()))
@@ -108,16 +109,17 @@ def test_simulations_are_drawn_where_they_belong(monkeypatch) -> None:
     other = settings | {"decay": 0.01}
     trained = Stored("trained.weight-decay", Series("trained", other, "alpha", "mse", (0.2,), (0.3,), (0.0,), (1,)))
     monkeypatch.setattr(drawing, "stored", lambda *_: [amp, trained])
-    (trace,) = [trace for trace in drawing.draw_curve(view())["data"] if "(store)" in trace["name"]]
-    assert trace["name"] == "message passing (store)"
+    (trace,) = [trace for trace in drawing.draw_curve(view())["data"] if "error_y" in trace]
+    assert trace["name"] == "message passing"
+    assert trace["showlegend"]
     assert trace["marker"]["symbol"] == "triangle-up"
     assert (trace["x"], trace["y"], trace["error_y"]["array"]) == ([0.1], [0.4], [0.01])
     assert trace["text"] == ["d = 80, 3 seeds (aim.state-evolution)"]
     assert "message passing,0.1,0.4,0.01,3,80,aim.state-evolution" in drawing.curve_data(view())
-    both = drawing.draw_curve(view(trained="on", decay="-2"))["data"]
-    assert "training with weight decay (store)" in [trace["name"] for trace in both]
-    other = drawing.draw_curve(view(trained="on", decay="-1"))["data"]
-    assert "training with weight decay (store)" not in [trace["name"] for trace in other]
+    for decay, expected in (("-2", ["message passing", "training with weight decay"]), ("-1", ["message passing"])):
+        both = [trace for trace in drawing.draw_curve(view(trained="on", decay=decay))["data"] if "error_y" in trace]
+        assert [trace["name"] for trace in both] == expected
+        assert [trace["showlegend"] for trace in both] == [True, False][: len(expected)]  # training has a line
     assert "The store has" not in drawing.summary(view())
     assert drawing.summary(view(rho="0.8")).endswith("The store has simulations at T = 2, ρ = 0.5.")
     assert drawing.summary(view(channel="linear")).endswith("Recovery is not perfect at any finite α.")

@@ -51,16 +51,18 @@ def test_simulations_are_drawn_beside_the_model_they_belong_to(monkeypatch) -> N
     monkeypatch.setattr(page, "stored", lambda *_: known)
 
     def drawn(**given):
-        return [t["name"] for t in page.draw(view(target="keys 1", **given))["data"] if "(store)" in t["name"]]
+        found = [trace for trace in page.draw(view(target="keys 1", **given))["data"] if "error_y" in trace]
+        return [(trace["name"], trace["showlegend"]) for trace in found]
 
-    assert drawn() == ["attention, finitely many heads (store)", "network, finitely many neurons (store)"]
-    assert drawn(model="network") == ["network, finitely many neurons (store)"]
-    assert drawn(model="biased", bias="2") == ["biased attention, infinitely many heads (store)"]
+    assert drawn() == [("attention, finitely many heads", True), ("network, finitely many neurons", True)]
+    assert drawn(model="network") == [("network, finitely many neurons", True)]
+    assert drawn(model="biased", bias="2") == [
+        ("biased attention, infinitely many heads", False)
+    ]  # as its line is there
     rows = list(csv.DictReader(page.data(view(target="keys 1")).splitlines()))
     assert list(rows[-1].values()) == ["network, finitely many neurons", "16", "0.5", "0.1", "3", "4", "features.made"]
     assert page.summary(view(target="keys 1", d="6")).endswith("at 4 keys, d = 4; 16 keys, d = 8.")
     assert "The store" not in page.summary(view(target="keys 2"))
-    assert len(drawn()) == 2
 
 
 @pytest.mark.parametrize("model", ["kernel", "biased", "network"])

@@ -52,7 +52,7 @@ def test_simulations_of_the_store_are_means_over_seeds(tmp_path, claims) -> None
     assert found.standard_error[0] == pytest.approx(np.std(errors, ddof=1) / np.sqrt(3), rel=1e-9)
     view = PAGE.sections[0].view({}, store)
     curve, _, _ = PAGE.sections[0].plots
-    assert curve.draw(view)["data"][-1]["name"] == "message passing (store)"
+    assert curve.draw(view)["data"][-1]["name"] == "message passing"
     row = f"message passing,0.1,{found.mean[0]!r},{found.standard_error[0]!r},3,20,aim.state-evolution"
     assert row in curve.data(view).splitlines()
 

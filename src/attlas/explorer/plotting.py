@@ -35,7 +35,14 @@ def layout(x: str, y: str, **more: Any) -> dict[str, Any]:
         "paper_bgcolor": "#ffffff",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "margin": {"l": 60, "r": 20, "t": 20, "b": 50},
-        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "bgcolor": "rgba(0,0,0,0)"},
+        "legend": {
+            "orientation": "h",
+            "yanchor": "bottom",
+            "y": 1.02,
+            "x": 0,
+            "font": {"size": 12},
+            "bgcolor": "rgba(0,0,0,0)",
+        },
         "height": 384,
         "autosize": True,
         "hovermode": "closest",
@@ -58,24 +65,29 @@ def line(x: ArrayLike, y: ArrayLike, name: str, colour: str, **more: Any) -> Tra
 
 def points(x: ArrayLike, y: ArrayLike, name: str, colour: str, **more: Any) -> Trace:
     """Return single points; `more` goes to their markers' style (``symbol``, ``size``)."""
-    style = {"color": colour, "size": 12} | more
+    style = {"color": colour, "size": 12, "opacity": 1} | more
     return {"type": "scatter", "mode": "markers", "x": plain(x), "y": plain(y), "name": name, "marker": style}
 
 
-def simulated(stored: Sequence[Stored]) -> list[Trace]:
-    """Return the points of stored series with their standard errors, a trace for each learner; larger d, larger points."""
+def simulated(stored: Sequence[Stored], lines: Sequence[Trace] = ()) -> list[Trace]:
+    """Return the points of stored series with their standard errors, a trace for each learner; larger d, larger points.
+
+    A learner that has a line already, of the same name and colour, has no second entry in the legend.
+    """
+    known = {line["name"] for line in lines}
     traces = []
     for name in dict.fromkeys(found.series.name for found in stored):
         rows = [
-            (*row, f"d = {series.settings['d']}, {row[-1]} seeds ({claim})", 7 + min(series.settings["d"], 240) / 24)
+            (*row, f"d = {series.settings['d']}, {row[-1]} seeds ({claim})", 8 + min(series.settings["d"], 240) / 24)
             for claim, series in stored
             for row in zip(series.x, series.mean, series.standard_error, series.seeds, strict=True)
             if series.name == name
         ]
         x, mean, error, _, text, sizes = zip(*rows, strict=True)
         look = learner(name)
-        trace = points(x, mean, f"{look.name} (store)", look.colour, symbol=SYMBOLS[look.marker], size=list(sizes))
-        traces.append(trace | {"error_y": {"type": "data", "array": plain(error)}, "text": list(text)})
+        trace = points(x, mean, look.name, look.colour, symbol=SYMBOLS[look.marker], size=list(sizes))
+        bars = {"error_y": {"type": "data", "array": plain(error)}, "text": list(text)}
+        traces.append(trace | bars | {"showlegend": look.name not in known})
     return traces
 
 

@@ -33,16 +33,25 @@ class StoreView(Generic[T]):
         self._store, self._make, self._value, self._patience = store, make, start, patience
         self._stamp: tuple[int, ...] | None = None
         self._when = -float("inf")
-        self._busy = threading.Lock()
+        self._guard = threading.Lock()
+        self._work: threading.Thread | None = None
         self.error = ""
 
     def current(self, wait: float = 0.0) -> T:
-        """Return the latest value; if the store has changed, start making the next one and wait for it this many seconds."""
-        stale = self._stamp != stamp(self._store) and time.monotonic() - self._when > self._patience
-        if stale and self._busy.acquire(blocking=False):
-            work = threading.Thread(target=self._update, daemon=True, name="explorer-store")
-            work.start()
-            work.join(wait)
+        """Return the latest value, and have the next one made if the store has changed.
+
+        Parameters
+        ----------
+        wait : float
+            Seconds to wait for a first value.
+        """
+        with self._guard:
+            stale = self._stamp != stamp(self._store) and time.monotonic() - self._when > self._patience
+            if stale and not (self._work and self._work.is_alive()):
+                self._work = threading.Thread(target=self._update, daemon=True, name="explorer-store")
+                self._work.start()
+        if self._stamp is None and self._work:
+            self._work.join(wait)
         return self._value
 
     def _update(self) -> None:
@@ -51,9 +60,7 @@ class StoreView(Generic[T]):
             self._value, self.error = self._make(self._store), ""
         except Exception as error:  # such as a damaged store: reported until it changes
             self.error = str(error)
-        finally:
-            self._stamp, self._when = before, time.monotonic()
-            self._busy.release()
+        self._stamp, self._when = before, time.monotonic()
 
 
 def stamp(store: Path) -> tuple[int, ...]:

@@ -70,7 +70,7 @@ def draw(view: View[None]) -> Figure:
     state, found = view.state, _here(view)
     traces = [line(*curve, learner(name).name, learner(name).colour) for name, curve in curves(state).items()]
     return {
-        "data": traces + simulated(found),
+        "data": traces + simulated(found, traces),
         "layout": layout(
             f"samples n<br>({TARGETS[state['target']]}, d = {state['d']:g}, {state['keys']} keys)",
             "test error / variance",

@@ -48,19 +48,20 @@ def draw_curve(view: View[list[Run]]) -> Figure:
     if theory.trains(state):
         x, mse = theory.trained_curve(state)
         look = learner("trained")
-        traces.append(line(np.r_[0, x], np.r_[1 + state["rho"], mse], f"{look.name} {state['decay']:.3g}", look.colour))
-    traces += simulated(_here(view))
+        traces.append(line(np.r_[0, x], np.r_[1 + state["rho"], mse], look.name, look.colour))
+    traces += simulated(_here(view), traces)
     if runs := [run for run in view.found if _same(run.model_dump(), state)]:
         shapes = ["star" if run.converged else "star-open" for run in runs]
         places = [run.alpha for run in runs], [run.mse for run in runs]
         text = [f"d = {run.d}, seed {run.seed}{'' if run.converged else ', not converged'}" for run in runs]
         traces.append(points(*places, "your runs", learner("amp").colour, symbol=shapes) | {"text": text})
+    decay = f", decay {state['decay']:.3g}" if theory.trains(state) else ""
     top = 1.1 * max(value for trace in traces for value in trace["y"] if value is not None)
     here = {"type": "line", "x0": state["alpha"], "x1": state["alpha"], "yref": "paper", "y0": 0, "y1": 1}
     return {
         "data": traces,
         "layout": layout(
-            f"{_ALPHA}<br>({_named(state)}, ρ = {state['rho']:g})",
+            f"{_ALPHA}<br>({_named(state)}, ρ = {state['rho']:g}{decay})",
             "error V",
             xaxis={"range": [0, theory.span(state)]},
             yaxis={"range": [0, min(top, 3)]},
@@ -77,7 +78,7 @@ def curve_data(view: View[list[Run]]) -> str:
     if np.isfinite(threshold):
         lines["perfect recovery"] = [threshold], [0.0]
     if theory.trains(state):
-        lines[f"{learner('trained').name} {state['decay']:.4g}"] = theory.trained_curve(state)
+        lines[learner("trained").name] = theory.trained_curve(state)
     return curves_csv("alpha", "mse", lines, _here(view))
 
 

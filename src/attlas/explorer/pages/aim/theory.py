@@ -99,7 +99,7 @@ def _diagram(name: str, tokens: int, noise: float, end: float) -> tuple[Array, A
 @memoised(512)
 def _trained_curve(name: str, tokens: int, noise: float, rho: float, decay: float, end: float) -> tuple[Array, Array]:
     alphas = np.linspace(0, end, _TRAINED + 1)[1:]
-    found = aim.trained_curve(channel_of(name, tokens, noise), alphas, [decay], rho)
+    found = aim.trained_curve(channel_of(name, tokens, noise), alphas, rho=rho, decay=[decay])
     return alphas, found["mse"].values.ravel()
 
 
