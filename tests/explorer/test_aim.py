@@ -34,7 +34,9 @@ def view(**given):
 def test_the_curve_is_the_state_evolution(channel, tokens, noise) -> None:
     trace = drawing.draw_curve(view(channel=channel, tokens=tokens, noise=noise, rho=0.7))["data"][0]
     for i in (5, 20, 40):
-        expected = aim.state_evolution(theory.channel_of(channel, tokens, noise), trace["x"][i], 0.7, steps=0)
+        expected = aim.state_evolution(
+            theory.channel_of({"channel": channel, "tokens": tokens, "noise": noise}), trace["x"][i], 0.7, steps=0
+        )
         assert trace["y"][i] == pytest.approx(expected.value, rel=1e-4, abs=1e-5)
 
 

@@ -84,9 +84,9 @@ def traces(page, name: str, condition: str):
 
 def test_a_slider_moves_the_curve_to_the_value_of_the_library(visit) -> None:
     page = visit("/aim")
-    shows(page, "aim-summary", "At α = 0.1248")
+    shows(page, "aim-curve-summary", "At α = 0.1248")
     page.get_by_label("Width over d, ρ").fill("0.8")
-    text = shows(page, "aim-summary", "above α = 0.24")
+    text = shows(page, "aim-curve-summary", "above α = 0.24")
     alpha = 0.4 * 0.312
     theory = aim.state_evolution(aim.Softmax(2), alpha, 0.8, steps=0).value
     assert f"V = {theory:.4f}" in text
@@ -94,19 +94,19 @@ def test_a_slider_moves_the_curve_to_the_value_of_the_library(visit) -> None:
     assert curve["x"][20] == pytest.approx(alpha, rel=1e-5)
     address_has(page, "rho=0.8")
     again = visit(link(page))
-    assert shows(again, "aim-summary", "above α = 0.24") == text
+    assert shows(again, "aim-curve-summary", "above α = 0.24") == text
 
 
 def test_every_control_can_be_reached_and_moved_by_keyboard(visit) -> None:
     page = visit("/aim")
-    before = shows(page, "aim-summary", "At α")
+    before = shows(page, "aim-curve-summary", "At α")
     page.get_by_label("Tokens T").focus()
     page.keyboard.press("ArrowRight")
-    text = shows(page, "aim-summary", "above α = 0.075")
+    text = shows(page, "aim-curve-summary", "above α = 0.075")
     assert text != before
     page.get_by_label("linear with noise").focus()
     page.keyboard.press("Space")
-    shows(page, "aim-summary", "not perfect at any finite")
+    shows(page, "aim-curve-summary", "not perfect at any finite")
     unnamed = page.evaluate(
         """() => [...document.querySelectorAll('input, button, a')].filter(e =>
           !e.innerText && !e.labels?.length && !e.getAttribute('aria-label')).map(e => e.outerHTML)"""
@@ -116,14 +116,14 @@ def test_every_control_can_be_reached_and_moved_by_keyboard(visit) -> None:
 
 def test_message_passing_runs_and_can_be_stopped(visit) -> None:
     page = visit("/aim?d=20")
-    shows(page, "aim-summary", "At α")
+    shows(page, "aim-curve-summary", "At α")
     page.get_by_role("button", name="Run").click()
     text = shows(page, "aim-amp-status", "Error [0-9.]+ after [0-9]+ steps at d")
     error = float(re.search(r"Error ([0-9.]+)", text)[1])
     runs = traces(page, "aim-curve", "t.at(-1).name == 'your runs'")[-1]
     assert runs["y"] == pytest.approx([error], abs=1e-4)
     page.get_by_role("link", name="Recovery").click()
-    shows(page, "recovery-queries-summary", "queries")
+    shows(page, "recovery-query-summary", "queries")
     page.get_by_role("link", name="Bayes limits").click()  # and the run is still there
     assert traces(page, "aim-curve", "t.at(-1).name == 'your runs'")[-1]["y"] == runs["y"]
     with page.expect_download() as data:
@@ -140,7 +140,7 @@ def test_message_passing_runs_and_can_be_stopped(visit) -> None:
 
 def test_a_run_is_followed_over_a_slow_line_and_at_another_page(visit) -> None:
     page = visit("/aim?d=160&alpha=0.96")
-    shows(page, "aim-summary", "At α")
+    shows(page, "aim-curve-summary", "At α")
     line = page.context.new_cdp_session(page)
     slow = {"offline": False, "latency": 700, "downloadThroughput": -1, "uploadThroughput": -1}
     line.send("Network.emulateNetworkConditions", slow)  # slower than the clock
@@ -148,7 +148,7 @@ def test_a_run_is_followed_over_a_slow_line_and_at_another_page(visit) -> None:
     shows(page, "aim-amp-status", "step")
     line.send("Network.emulateNetworkConditions", slow | {"latency": 0})
     page.get_by_role("link", name="Recovery").click()
-    shows(page, "recovery-queries-summary", "queries")
+    shows(page, "recovery-query-summary", "queries")
     page.get_by_role("link", name="Bayes limits").click()
     traces(page, "aim-curve", "t.at(-1).name == 'your runs'")
     page.reload()
@@ -157,7 +157,7 @@ def test_a_run_is_followed_over_a_slow_line_and_at_another_page(visit) -> None:
 
 def test_random_features_are_drawn(visit) -> None:
     page = visit("/features?target=keys+1&keys=4")
-    shows(page, "features-summary", "after 128 samples")
+    shows(page, "features-curves-summary", "after 128 samples")
     names = [trace["name"] for trace in traces(page, "features-curves", "t.length > 1")]
     assert names == [
         "attention, infinitely many heads",
@@ -170,9 +170,9 @@ def test_random_features_are_drawn(visit) -> None:
 
 def test_a_black_box_is_asked_and_a_body_sculpted(visit) -> None:
     page = visit("/recovery")
-    shows(page, "recovery-queries-summary", "5 of 12 queries")
+    shows(page, "recovery-query-summary", "5 of 12 queries")
     page.get_by_label("Queries asked").fill("12")
-    shows(page, "recovery-queries-summary", "Θ is known to [0-9.]+e-1")
+    shows(page, "recovery-query-summary", "Θ is known to [0-9.]+e-1")
     page.get_by_role("button", name="Run").click()
     shows(page, "recovery-sculpt-status", "done")
     shows(page, "recovery-body-summary", "Carving, round 1")
@@ -209,20 +209,20 @@ def test_markup_in_an_address_is_shown_as_text(visit) -> None:
         "rho must be from 0.05 to 1.5; got '7'.",
     ]
     assert page.locator("img").count() == 0
-    shows(page, "aim-summary", "At α")
+    shows(page, "aim-curve-summary", "At α")
     address_has(page, "tokens=2")  # what is between two positions is at the nearest
     page.get_by_label("Width over d, ρ").fill("0.8")
     page.wait_for_function(
         "() => [...document.querySelectorAll('[role=alert]')].every((note) => !note.checkVisibility())"
     )
     page = visit("/aim?" + "&".join(f"a{i}=1" for i in range(40)))
-    shows(page, "aim-summary", "At α")
+    shows(page, "aim-curve-summary", "At α")
     assert "more settings than any page" in page.inner_text("[role=alert]")
 
 
 def test_figure_and_data_are_files(visit) -> None:
     page = visit("/aim", accept_downloads=True)
-    shows(page, "aim-summary", "At α")
+    shows(page, "aim-curve-summary", "At α")
     page.wait_for_selector("#aim-curve .main-svg .lines")
     with page.expect_download() as figure:
         page.get_by_role("button", name="Save figure").first.click()

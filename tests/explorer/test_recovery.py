@@ -32,19 +32,22 @@ def asked(**given):
 
 
 def test_a_black_box_reveals_everything_in_the_end_and_nothing_before() -> None:
-    queries, _, _, Theta, W = black_box.dialogue(3, 4)
-    assert all(np.isnan(part).all() for part in black_box.known(3, 4, 0))
-    assert black_box.known(3, 4, 3)[0] == pytest.approx(W)
-    row = black_box.known(3, 4, 6)[1]
+    def known(count):
+        return black_box.known({"dim": 3, "box": 4, "queries": count})
+
+    queries, _, _, Theta, W = black_box.dialogue({"dim": 3, "box": 4})
+    assert all(np.isnan(part).all() for part in known(0))
+    assert known(3)[0] == pytest.approx(W)
+    row = known(6)[1]
     assert row[0] == pytest.approx(Theta[0], abs=1e-9)
     assert np.isnan(row[1:]).all()
-    assert black_box.known(3, 4, len(queries))[1] == pytest.approx(Theta, abs=1e-9)
+    assert known(len(queries))[1] == pytest.approx(Theta, abs=1e-9)
     X, answer = queries[7]
     assert answer == pytest.approx(layers.multi_head_attention(X[None], Theta[None], W[None])[0, -1])
 
 
 def test_a_query_is_shown_with_its_answer() -> None:
-    X, answer = black_box.dialogue(3, 4).queries[7]
+    X, answer = black_box.dialogue({"dim": 3, "box": 4}).queries[7]
     (trace,) = black_box.draw_query(asked(queries="8"))["data"]
     assert trace["y"] == ["answer", "q", "q + v"]
     assert np.array(trace["z"]) == pytest.approx(np.array([answer, X[1], X[0]]), rel=1e-5)
@@ -57,7 +60,7 @@ def test_a_query_is_shown_with_its_answer() -> None:
 
 def test_the_matrices_of_a_box_are_a_file() -> None:
     rows = list(csv.DictReader(black_box.matrices_data(asked(queries="6")).splitlines()))
-    found = black_box.dialogue(3, 4)
+    found = black_box.dialogue({"dim": 3, "box": 4})
     true = [*found.W.ravel(), *found.Theta.ravel()]
     assert [float(row["true"]) for row in rows] == true
     assert [row["matrix"] for row in rows] == ["W"] * 9 + ["Theta"] * 9
@@ -69,8 +72,8 @@ def test_the_matrices_of_a_box_are_a_file() -> None:
 def test_black_boxes_of_every_size_are_known_in_the_end(box) -> None:
     most = black_box.SECTION.controls[2].high
     for dim in (2, 5, 6):
-        found = black_box.dialogue(dim, box)
-        assert black_box.known(dim, box, len(found.queries))[1] == pytest.approx(found.Theta, abs=1e-7)
+        found = black_box.dialogue({"dim": dim, "box": box})
+        assert black_box.known({"dim": dim, "box": box, "queries": most})[1] == pytest.approx(found.Theta, abs=1e-7)
         assert len(found.queries) <= most
 
 

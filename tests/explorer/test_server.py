@@ -149,9 +149,9 @@ def call(client, output: str, changed: str = "", **values):
 
 def test_a_callback_with_nonsense_does_not_fall_over(client) -> None:
     for value in ("<b>", None, 1e308, 10**400, [1], {"a": 1}):
-        answer = call(client, "aim-summary.children", others=value)
+        answer = call(client, "aim-curve-summary.children", others=value)
         assert answer.status_code == 200
-        assert "must be" in answer.json["response"]["aim-summary"]["children"]
+        assert "must be" in answer.json["response"]["aim-curve-summary"]["children"]
 
 
 @pytest.mark.parametrize("trigger", ["run.n_clicks", "cancel.n_clicks", "clock.n_intervals", "begin.data"])

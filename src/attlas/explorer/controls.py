@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from attlas.errors import InputError
 
@@ -79,7 +79,7 @@ class Choice:
     label: str
     options: Mapping[str, str] = field(hash=False)
     start: str
-    scale: None = None
+    scale: ClassVar[None] = None
 
     def position(self, given: Any) -> str:
         """Return the name, if it is one of the options; raise `InputError` otherwise."""

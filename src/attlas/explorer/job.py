@@ -80,8 +80,8 @@ class Job(Generic[F]):
         ]
         return html.Div(
             [
-                *([html.H2(self.heading)] if self.heading else []),
-                *([html.P(self.text)] if self.text else []),
+                html.H2(self.heading) if self.heading else None,
+                html.P(self.text) if self.text else None,
                 html.Div(row, className="row"),
                 html.Progress(id=f"{name}-progress", value="0", max="1", **{"aria-label": "Progress"}),
                 html.P(id=f"{name}-status", role="status"),
@@ -89,7 +89,7 @@ class Job(Generic[F]):
                 dcc.Download(id=f"{name}-file"),
                 dcc.Interval(id=f"{name}-clock", interval=400, max_intervals=0),  # ticks once after every answer
                 *(self.stores(door) if phases else []),
-                *([html.Div(phases.show(door, given), id=f"{name}-phases", className="row hidden")] if phases else []),
+                html.Div(phases.show(door, given), id=f"{name}-phases", className="row hidden") if phases else None,
             ]
         )
 

@@ -82,8 +82,7 @@ class Section(Generic[F]):
     summary : callable
         ``summary(view) -> str``: what the plots show, in words.
     plots : sequence of Plot
-    name : str
-        Part of the id of the summary, if the page has several sections.
+        At least one.
     heading, text, note : str
         The first two above the controls, the note below the plots.
     job : Job, optional
@@ -93,7 +92,6 @@ class Section(Generic[F]):
     controls: Sequence[Control]
     summary: Callable[[View[F]], str]
     plots: Sequence[Plot[F]]
-    name: str = ""
     heading: str = ""
     text: str = ""
     note: str = ""
@@ -122,20 +120,20 @@ class Section(Generic[F]):
         summary = html.P(id=self.summary_id(door), role="status", className="summary")
         plots = html.Div([plot.show(door) for plot in self.plots], className="plots")
         body = [
-            *([html.H2(self.heading)] if self.heading else []),
-            *([html.P(self.text)] if self.text else []),
+            html.H2(self.heading) if self.heading else None,
+            html.P(self.text) if self.text else None,
             panel,
-            *([self.job.show(door, given)] if self.job and self.job.phases else []),
+            self.job.show(door, given) if self.job and self.job.phases else None,
             summary,
             plots,
-            *([html.P(self.note, className="faint")] if self.note else []),
-            *([self.job.show(door, given)] if self.job and not self.job.phases else []),
+            html.P(self.note, className="faint") if self.note else None,
+            self.job.show(door, given) if self.job and not self.job.phases else None,
         ]
         return html.Section(body)
 
     def summary_id(self, door: str) -> str:
         """Return the id of the summary in the page."""
-        return "-".join(filter(None, (door, self.name, "summary")))
+        return f"{door}-{self.plots[0].name}-summary"
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ class Page:
     @property
     def files(self) -> dict[str, tuple[Section[Any], Callable[[View[Any]], str]]]:
         """What is served as ``/data/<door>/<name>.csv``, by name: the section, and its function of a view."""
-        return {e.name: (section, e.data) for section in self.sections for e in section.plots if e.data}
+        return {plot.name: (section, plot.data) for section in self.sections for plot in section.plots if plot.data}
 
     @property
     def jobs(self) -> dict[str, Job[Any]]:

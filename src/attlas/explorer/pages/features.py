@@ -42,17 +42,15 @@ _TEST = 150  # test sequences
 def curves(state: State) -> dict[str, tuple[Array, Array]]:
     """Return sample sizes and test error over the variance of the target, for every learner that is shown."""
     chosen = [name for name in MODELS if state["model"] in ("all", name)]
-    bias = {"biased": state["bias"]}
-    settings = state["target"], int(state["d"]), state["keys"], int(state["seed"])
-    return {name: _curve(name, bias.get(name, 0.0), *settings) for name in chosen}
+    return {name: _curve(state | {"model": name} | ({} if name == "biased" else {"bias": 0.0})) for name in chosen}
 
 
-@memoised(1024)
-def _curve(model: str, bias: float, target: str, d: int, keys: str, seed: int) -> tuple[Array, Array]:
-    n = _MOST[keys]
+@memoised(1024, "target", "model", "d", "keys", "bias", "seed")
+def _curve(state: State) -> tuple[Array, Array]:
+    n = _MOST[state["keys"]]
     sizes = grid(4, n, 2)
-    draw = Draw([target], d, int(keys), n, _TEST, seed)
-    errors = draw.network(sizes) if model == "network" else draw.attention(sizes, bias)
+    draw = Draw([state["target"]], int(state["d"]), int(state["keys"]), n, _TEST, int(state["seed"]))
+    errors = draw.network(sizes) if state["model"] == "network" else draw.attention(sizes, state["bias"])
     return np.array(sizes), errors[:, 0]
 
 

@@ -136,8 +136,8 @@ def spectrum_data(view: View[list[Run]]) -> str:
 
 def _named(state: State) -> str:
     """Return the channel in words, for a figure that leaves the page."""
-    name, tokens, noise = theory.model(state)
-    return f"{name}, T = {tokens}" + (f", noise {noise:g}" if name == "linear" else "")
+    noise = f", noise {state['noise']:g}" if state["channel"] == "linear" else ""
+    return f"{state['channel']}, T = {state['tokens']:g}{noise}"
 
 
 def _stored(view: View[Any]) -> list[Stored]:
@@ -151,12 +151,11 @@ def _here(view: View[Any]) -> list[Stored]:
 
 def _same(settings: Any, state: State) -> bool:
     """Return whether a simulation belongs to the curve."""
-    name, tokens, noise = theory.model(state)
     decay = settings.get("decay")
     return (
-        (settings.get("channel"), settings.get("tokens")) == (name, tokens)
+        (settings.get("channel"), settings.get("tokens")) == (state["channel"], state["tokens"])
         and bool(np.isclose(settings.get("rho", np.nan), state["rho"]))
-        and (name != "linear" or bool(np.isclose(settings.get("noise", 0.0), noise)))
+        and (state["channel"] != "linear" or bool(np.isclose(settings.get("noise", 0.0), state["noise"])))
         and (decay is None or (theory.trains(state) and bool(np.isclose(decay, state["decay"], rtol=0.02))))
     )
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from attlas import aim
 from attlas.explorer.controls import Slider, State
 from attlas.explorer.job import Job
-from attlas.explorer.pages.aim.theory import channel_of, model
+from attlas.explorer.pages.aim.theory import channel_of
 from attlas.explorer.plotting import table
 from attlas.numerics import Event, Progress
 
@@ -34,15 +34,13 @@ class Run(BaseModel):
 _RUNS = TypeAdapter(list[Run])
 
 
-def work(
-    progress: Progress, channel: str, tokens: int, noise: float, rho: float, alpha: float, d: int, seed: int
-) -> dict[str, Any]:
-    """Run message passing on a fresh task; return its true error."""
+def work(progress: Progress, rho: float, alpha: float, d: int, seed: int, **named: Any) -> dict[str, Any]:
+    """Run message passing on a fresh task; return its true error. What is `named` gives the channel."""
     progress(Event(0, _STEPS, f"Drawing {round(alpha * d * d)} sequences"))
-    chosen = channel_of(channel, tokens, noise)
-    task = aim.sample(chosen, d, alpha, rho, seed)
+    channel = channel_of(named)
+    task = aim.sample(channel, d, alpha, rho, seed)
     found = aim.message_passing(
-        task.X, task.y, chosen, rho, S=task.S, max_steps=_STEPS, tol=1e-5, throw=False, progress=progress
+        task.X, task.y, channel, rho, S=task.S, max_steps=_STEPS, tol=1e-5, throw=False, progress=progress
     )
     exact = len(task.X) / d**2
     return {"mse": float(found.mse[-1]), "steps": found.steps, "converged": found.converged, "alpha": exact}
@@ -50,11 +48,10 @@ def work(
 
 def settings(state: State, runs: list[Run]) -> dict[str, Any]:
     """Return the settings of the next run; those that no channel has are refused before they wait in a queue."""
-    name, tokens, noise = model(state)
-    channel_of(name, tokens, noise)
+    channel_of(state)
+    chosen = {name: state[name] for name in ("channel", "noise", "rho", "alpha")}
     seed = 1 + max((run.seed for run in runs), default=-1)
-    given = {"rho": state["rho"], "alpha": state["alpha"], "d": int(state["d"]), "seed": seed}
-    return {"channel": name, "tokens": tokens, "noise": noise, **given}
+    return chosen | {"tokens": int(state["tokens"]), "d": int(state["d"]), "seed": seed}
 
 
 def finish(given: dict[str, Any], result: dict[str, Any], runs: list[Run]) -> tuple[str, Any]:

@@ -26,10 +26,11 @@ class Dialogue(NamedTuple):
     W: Array
 
 
-@memoised(128)
-def dialogue(dim: int, box: int) -> Dialogue:
-    """Return all queries to the box of this number."""
-    Theta, W = recovery.planted_layer(heads=1, d=dim, seed=box)
+@memoised(128, "dim", "box")
+def dialogue(state: State) -> Dialogue:
+    """Return all queries to the box."""
+    d = int(state["dim"])
+    Theta, W = recovery.planted_layer(heads=1, d=d, seed=int(state["box"]))
     asked: list[tuple[Array, Array]] = []
 
     def oracle(X: Any) -> Any:
@@ -37,20 +38,20 @@ def dialogue(dim: int, box: int) -> Dialogue:
         asked.append((X.copy(), np.atleast_1d(answer)))
         return answer
 
-    found = recovery.learn_from_queries(oracle, d=dim)
+    found = recovery.learn_from_queries(oracle, d=d)
     return Dialogue(tuple(asked[: found.queries]), found.Theta[0], found.reason, Theta[0], W[0])
 
 
-def known(dim: int, box: int, count: int) -> tuple[Array, Array]:
-    """Return W and Theta as far as the first `count` answers reveal them, NaN elsewhere.
+def known(state: State) -> tuple[Array, Array]:
+    """Return W and Theta as far as the answers so far reveal them, NaN elsewhere.
 
     The share of v W in the answer to [q + v; q] is sigma(q^T Theta v). A row of Theta is known with d such logits; one that
     came out saturated is asked again along the same direction, and the last answer counts.
     """
-    found = dialogue(dim, box)
-    W, Theta = np.full(found.W.shape, np.nan), np.full((dim, dim), np.nan)
-    rows: list[dict[bytes, tuple[Array, float]]] = [{} for _ in range(dim)]
-    for X, answer in found.queries[:count]:
+    found = dialogue(state)
+    W, Theta = np.full(found.W.shape, np.nan), np.full(found.Theta.shape, np.nan)
+    rows: list[dict[bytes, tuple[Array, float]]] = [{} for _ in Theta]
+    for X, answer in _asked(state):
         q = X[-1]
         row = int(np.argmax(q))
         if len(X) == 1:
@@ -62,61 +63,56 @@ def known(dim: int, box: int, count: int) -> tuple[Array, Array]:
         logit = float(np.log(share / (1 - share))) if 0 < share < 1 else np.nan
         rows[row][np.round(v / length, 9).tobytes()] = v, logit
     for row, logits in enumerate(rows):
-        if len(logits) == dim:
+        if len(logits) == len(Theta):
             Theta[row] = np.linalg.solve([v for v, _ in logits.values()], [logit for _, logit in logits.values()])
     return W, Theta
 
 
 def summary(view: View[None]) -> str:
     """Return in words how far the queries have come."""
-    dim, box, count = _place(view.state)
-    found = dialogue(dim, box)
+    found, count, d = dialogue(view.state), len(_asked(view.state)), int(view.state["dim"])
     if count < len(found.queries):
-        return f"{count} of {len(found.queries)} queries asked (d² + d = {dim * dim + dim})."
+        return f"{count} of {len(found.queries)} queries asked (d² + d = {d * d + d})."
     error = float(np.abs(found.learned - found.Theta).max())
-    return f"All {len(found.queries)} queries asked. Θ is known to {error:.1e}; {found.reason}."
+    return f"All {count} queries asked. Θ is known to {error:.1e}; {found.reason}."
 
 
 def draw_query(view: View[None]) -> Figure | None:
     """Return the tokens of the last query and its answer, as numbers on a heat map."""
-    *place, count = _place(view.state)
-    found = dialogue(*place)
-    if not count:
+    if not (asked := _asked(view.state)):
         return None
-    X, answer = found.queries[:count][-1]
+    X, answer = asked[-1]
     names = ["answer", "q", "q + v"] if len(X) == 2 else ["answer", "token"]
     numbers = {"y": names, "z": plain([answer, *X[::-1]]), "texttemplate": "%{z:.3g}", "showscale": False}
-    return {"data": [_colours(found) | numbers], "layout": layout("", "", xaxis=_BARE, yaxis={"showgrid": False})}
+    return {
+        "data": [_colours(dialogue(view.state)) | numbers],
+        "layout": layout("", "", xaxis=_BARE, yaxis={"showgrid": False}),
+    }
 
 
 def queries_data(view: View[None]) -> str:
     """Return the queries asked so far, and their answers, as CSV."""
-    *place, count = _place(view.state)
-    queries = dialogue(*place).queries
     rows = [
         (i + 1, " | ".join(" ".join(repr(float(x)) for x in token) for token in X), *map(float, answer))
-        for i, (X, answer) in enumerate(queries[:count])
+        for i, (X, answer) in enumerate(_asked(view.state))
     ]
-    return table(("query", "tokens", *(f"answer_{k + 1}" for k in range(len(queries[0][1])))), rows)
+    return table(("query", "tokens", *(f"answer_{k + 1}" for k in range(dialogue(view.state).W.shape[1]))), rows)
 
 
 def draw_known(view: View[None]) -> Figure:
     """Return heat maps of W and Theta as far as they are known."""
-    dim, box, count = _place(view.state)
-    return _heat_maps(*known(dim, box, count), _colours(dialogue(dim, box)))
+    return _heat_maps(*known(view.state), _colours(dialogue(view.state)))
 
 
 def draw_truth(view: View[None]) -> Figure:
     """Return heat maps of the true W and Theta."""
-    found = dialogue(*_place(view.state)[:2])
+    found = dialogue(view.state)
     return _heat_maps(found.W, found.Theta, _colours(found))
 
 
 def matrices_data(view: View[None]) -> str:
     """Return the entries of W and Theta that are known, and the true ones, as CSV."""
-    dim, box, count = _place(view.state)
-    found = dialogue(dim, box)
-    W, Theta = known(dim, box, count)
+    found, (W, Theta) = dialogue(view.state), known(view.state)
     rows = [
         (name, *where, "" if np.isnan(value) else value, true[where])
         for name, entries, true in (("W", W, found.W), ("Theta", Theta, found.Theta))
@@ -125,8 +121,9 @@ def matrices_data(view: View[None]) -> str:
     return table(("matrix", "row", "column", "known", "true"), rows)
 
 
-def _place(state: State) -> tuple[int, int, int]:
-    return int(state["dim"]), int(state["box"]), int(state["queries"])
+def _asked(state: State) -> tuple[tuple[Array, Array], ...]:
+    """Return the queries asked so far, with their answers."""
+    return dialogue(state).queries[: int(state["queries"])]
 
 
 def _colours(found: Dialogue) -> Trace:
@@ -148,7 +145,6 @@ def _heat_maps(W: Array, Theta: Array, shared: Trace) -> Figure:
 
 
 SECTION = Section(
-    name="queries",
     heading="Queries: ask a black box",
     text="The box hides one head f(X) = Σᵢ softmaxᵢ(xᵀ Θ xᵢ) xᵢ W, where x is the last token. A query of one token reveals "
     "a row of W; a query of two tokens [q + v; q] reveals the logit qᵀ Θ v.",

@@ -98,7 +98,6 @@ def _heads(places: Any, name: str, colour: str, symbol: str) -> Trace:
 
 
 SECTION = Section(
-    name="body",
     heading="Sculpting: find two heads from random examples",
     text=f"Two heads are hidden in a layer, and the learner sees {_EXAMPLES} random examples. An example on which both "
     "heads attend alike confines Θ to a slab. All slabs together leave a body that is long from head to head.",
