@@ -5,8 +5,9 @@ import time
 import pytest
 from flask.testing import FlaskClient
 
-from attlas.explorer import claims
+from attlas.explorer import claims, simulations
 from attlas.explorer import server as room
+from attlas.explorer.pages import find
 from attlas.explorer.queue import Queue
 
 
@@ -152,6 +153,21 @@ def test_a_callback_with_nonsense_does_not_fall_over(client) -> None:
         answer = call(client, "aim-curve-summary.children", others=value)
         assert answer.status_code == 200
         assert "must be" in answer.json["response"]["aim-curve-summary"]["children"]
+        drawn = call(client, "aim-curve.figure", others=value).json["response"]
+        assert drawn["aim-curve-place"]["className"] == "blank"
+
+
+def test_a_store_that_cannot_be_read_is_named_below_the_theory(tmp_path) -> None:
+    store = tmp_path / "bad.db"
+    store.write_bytes(b"no store at all " * 200)
+    app = room.application(store, room.LOCAL, 8050, queue=Queue())
+    app.test_client_class = Visitor
+    starts = {f'{{"control":"aim:{name}"}}__value': c.start for name, c in find("aim").controls.items()}
+    _wait(lambda: "bad.db" in simulations.trouble(store, "aim"))
+    answer = call(app.test_client(), "aim-curve-summary.children", **starts)
+    text = answer.json["response"]["aim-curve-summary"]["children"]
+    assert text.startswith("At α = 0.1248 the best error is V = ")
+    assert "Simulations cannot be shown: " in text
 
 
 @pytest.mark.parametrize("trigger", ["run.n_clicks", "cancel.n_clicks", "clock.n_intervals", "begin.data"])

@@ -117,9 +117,7 @@ class Job(Generic[F]):
             {control.name: State(identity(door, control.name), "value") for control in every},
         )
         def step(begin: Any, run: Any, cancel: Any, tick: Any, key: Any, found: Any, given: dict[str, Any]) -> Any:
-            entered = not (
-                run or cancel or tick
-            )  # nothing was pressed and no clock has ticked since the page was shown
+            entered = not (run or cancel or tick)  # the page was just shown: nothing was pressed, no clock has ticked
             pressed = None if entered else ctx.triggered_id  # of a first call Dash names anything
             again = (tick or 0) + 1
             if pressed == f"{name}-run" or (entered and begin is True):
@@ -146,9 +144,9 @@ class Job(Generic[F]):
                 parsed = self.parse(found)
             except AttlasError:  # not what a job of ours has sent
                 parsed = None
-            return (
-                {"content": self.data(parsed), "filename": f"{name}.csv", "type": "text/csv"} if parsed else no_update
-            )
+            if not parsed:
+                return no_update
+            return {"content": self.data(parsed), "filename": f"{name}.csv", "type": "text/csv"}
 
         app.clientside_callback(
             ClientsideFunction("explorer", "missing"),
