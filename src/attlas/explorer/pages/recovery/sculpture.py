@@ -4,57 +4,85 @@ The plane is spanned by the difference of the true heads, along which the body s
 proxy is wrong, across which it narrows. The truth serves the picture only.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field
 
 from attlas import layers, recovery, tokens
+from attlas.numerics import Event, Progress
 from attlas.recovery.body import Body
 from attlas.recovery.examples import Examples
 from attlas.recovery.sculpt import ROUNDS, rounds, search
 from attlas.recovery.variable_projection import variable_projection
 
 Array = NDArray[np.float64]
+Point = tuple[float, float]
 
+PHASES = ROUNDS + 3
 _LINES = 60
 _OUTSIDE = 4.0  # lines end so many half-widths from the middle
 
 
-def frames(tell: Callable[[float, str], None], d: int, scale: float, n: int, seed: int) -> dict[str, Any]:
-    """Return a frame for every phase, and where the true heads lie."""
+class Frame(BaseModel):
+    """The picture of one phase: slabs as lines, the proxy, the flattest direction and the heads once there are any."""
+
+    title: str
+    slabs: int
+    rank: int
+    lines: list[tuple[float, float, float, float]]  # both ends of each
+    proxy: Point
+    flat: Point | None = None
+    heads: list[Point] | None = None
+    gap: float | None = None
+    residual: float | None = None
+    error: float | None = None
+
+
+class Sculpture(BaseModel):
+    """Every phase of a sculpture, in coordinates of the plane; half-widths of it that a picture should show."""
+
+    frames: list[Frame] = Field(min_length=1)
+    true: list[Point]
+    reach: Point
+    title: str = ""
+
+
+def sculpt(progress: Progress, d: int, scale: float, n: int, seed: int) -> dict[str, Any]:
+    """Sculpt a body around two heads of a small layer, and find them; return a `Sculpture` as JSON."""
     Theta, W = recovery.planted_layer(heads=2, d=d, seed=seed, scale=scale)
     X = tokens.boolean(n, 2, d, seed=seed + 1000)
     data = Examples.of(X, layers.multi_head_attention(X, Theta, W))
-    tell(0.0, f"phase 1: the sum of the values, from {n} examples")
-    found: list[dict[str, Any]] = []
+    frames: list[Frame] = []
+
+    def report(text: str) -> None:
+        progress(Event(len(frames), PHASES, text))
+
+    report(f"Phase 1: the sum of the values, from {n} examples")
     for _, body, proxy in rounds(data):
-        if not found:
+        if not frames:
             plane = Plane.through(Theta, proxy)
-        found.append(plane.frame(f"Carving, round {len(found) + 1}", body, proxy))
-        tell(0.1 + 0.1 * len(found), f"phases 2 to 4: carved, round {len(found)} of {ROUNDS}")
+        frames.append(plane.frame(f"Carving, round {len(frames) + 1}", body, proxy))
+        report(f"Phases 2 to 4: carved, round {len(frames)} of {ROUNDS}")
     span, gap = body.span(2)
-    found.append(plane.frame("The flattest direction", body, proxy, flat=span[0]) | {"gap": gap})
-    tell(0.7, "phase 6: searching the flat direction")
+    frames.append(plane.frame("The flattest direction", body, proxy, flat=span[0], gap=gap))
+    report("Phase 6: searching along the flattest direction")
     carved = search(data, proxy, span, 2, seed)
-    found.append(
-        plane.frame("Heads in the flat direction", body, proxy, flat=span[0], heads=carved.Theta)
-        | {"residual": carved.residual}
-    )
-    tell(0.85, "polishing with all examples")
+    title = "Heads along the flattest direction"
+    frames.append(plane.frame(title, body, proxy, flat=span[0], heads=carved.Theta, residual=carved.residual))
+    report("Polishing with all examples")
     fit = variable_projection(data, carved.Theta)
-    truth = recovery.Layer(Theta, W)
-    error = recovery.parameter_error(fit, truth)
-    last = plane.frame("After polishing", body, proxy, heads=fit.Theta)
-    found.append(last | {"residual": fit.residual, "error": float(np.max(error))})
-    return {"frames": found, "true": plane.place(Theta).tolist(), "reach": plane.reach}
+    error = recovery.parameter_error(fit, recovery.Layer(Theta, W))
+    numbers = {"residual": fit.residual, "error": float(np.max(error))}
+    frames.append(plane.frame("After polishing", body, proxy, None, fit.Theta, **numbers))
+    return Sculpture(frames=frames, true=plane.place(Theta).tolist(), reach=plane.reach).model_dump()
 
 
 class Plane:
     """Two orthonormal directions in the space of Theta, through the middle of the true heads."""
 
-    def __init__(self, middle: Array, axes: Array, reach: list[float]) -> None:
+    def __init__(self, middle: Array, axes: Array, reach: Point) -> None:
         self.middle, self.axes, self.reach = middle, axes, reach
 
     @classmethod
@@ -67,7 +95,7 @@ class Plane:
         off = proxy.ravel() - middle
         across = off - (off @ along) * along
         height = float(np.linalg.norm(across))
-        reach = [0.9 * max(length, 2 * abs(float(off @ along))), max(1.3 * height, 0.15 * length)]
+        reach = 0.9 * max(length, 2 * abs(float(off @ along))), max(1.3 * height, 0.15 * length)
         return cls(middle, np.stack([along, across / height]), reach)
 
     def place(self, Theta: Array) -> Array:
@@ -75,19 +103,17 @@ class Plane:
         return np.asarray((Theta.reshape(len(Theta), -1) - self.middle) @ self.axes.T)
 
     def frame(
-        self, title: str, body: Body, proxy: Array, flat: Array | None = None, heads: Array | None = None
-    ) -> dict[str, Any]:
-        """Return what a picture shows: slabs as lines, the proxy, the flat direction, the heads."""
+        self, title: str, body: Body, proxy: Array, flat: Array | None = None, heads: Array | None = None, **more: float
+    ) -> Frame:
+        """Return the picture of a phase; `more` are its numbers."""
         order = np.argsort(-body.weights)[:_LINES]
-        return {
-            "title": title,
-            "slabs": len(body.slabs),
-            "rank": body.rank,
+        places: dict[str, Any] = {
             "lines": self._lines(body.slabs[order], body.levels[order]),
             "proxy": self.place(proxy[None])[0].tolist(),
             "flat": None if flat is None else (self.axes @ flat.ravel()).tolist(),
             "heads": None if heads is None else self.place(heads).tolist(),
         }
+        return Frame(title=title, slabs=len(body.slabs), rank=body.rank, **places, **more)
 
     def _lines(self, slabs: Array, levels: Array) -> list[list[float]]:
         """Return the ends [x, y, x, y] of the lines in which slabs meet the plane, where they are near."""
