@@ -56,5 +56,5 @@ $(LOCKED): requirements.lock
 	@touch $(LOCKED)
 
 clean:
-	rm -rf .venv site dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv site dist docs/_build docs/api .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

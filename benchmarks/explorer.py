@@ -13,16 +13,12 @@ import urllib.request
 import numpy as np
 import psutil
 
+from attlas.explorer import pages
+from attlas.explorer.controls import Control, Slider
 from timing import best
 
 PAUSE = 0.25  # seconds between two moves of one visitor
 WARM = 10.0  # seconds after which memory is compared
-CALLBACKS = {  # a move at the first door redraws two plots
-    "bayes": "bayes-curve.figure",
-    "diagram": "bayes-diagram.figure",
-    "features": "features-curves.figure",
-    "recovery": "asked-known.figure",
-}
 
 
 def main() -> None:
@@ -40,27 +36,28 @@ def main() -> None:
 
 
 def load(address: str, process: psutil.Process, visitors: int, seconds: int) -> None:
-    callbacks = {door: callback(address, output) for door, output in CALLBACKS.items()}
-    for door, entry in callbacks.items():  # what a first visitor waits for: imports and compiled kernels
-        ask(address, entry, begins(door.replace("diagram", "bayes")))
+    known = plots()
+    callbacks = {name: callback(address, f"{name}.figure") for name in known}
+    for name, entry in callbacks.items():  # what a first visitor waits for: imports and compiled kernels
+        ask(address, entry, starts(known[name]))
     answers: list[float] = []
     errors: list[str] = []
     end = time.monotonic() + seconds
 
     def visit(number: int) -> None:
         rng = random.Random(number)
-        kind = list(CALLBACKS)[number % 4]
-        door = kind.replace("diagram", "bayes")
-        given, choices, place, step = begins(door), [], 0, 0
+        name = list(known)[number % len(known)]
+        given, choices, place, step = starts(known[name]), [], 0, 0
         while time.monotonic() < end:
             if not 0 <= place + step < len(choices) or rng.random() < 0.1:  # take another control, and drag it
-                name, choices = rng.choice(list(settings(door).items()))
+                moved = rng.choice(known[name])
+                choices = positions(moved)
                 place, step = rng.randrange(len(choices)), rng.choice((-1, 1))
             place = min(max(place + step, 0), len(choices) - 1)
-            given[name] = choices[place]
+            given[moved.name] = choices[place]
             begin = time.perf_counter()
             try:
-                ask(address, callbacks[kind], given)
+                ask(address, callbacks[name], given)
                 answers.append(time.perf_counter() - begin)
             except Exception as error:
                 errors.append(repr(error))
@@ -88,26 +85,25 @@ def load(address: str, process: psutil.Process, visitors: int, seconds: int) -> 
     )
 
 
-def settings(door: str) -> dict[str, list[object]]:
-    """Every position of every control of a door."""
-    from attlas.explorer.controls import Slider
-    from attlas.explorer.page import DOORS
-
-    found: dict[str, list[object]] = {}
-    for control in DOORS[door].ASKED if door == "recovery" else DOORS[door].CONTROLS:
-        if isinstance(control, Slider):
-            count = round((control.high - control.low) / control.step) + 1
-            found[control.name] = [control.low + i * control.step for i in range(count)]
-        else:
-            found[control.name] = list(control.options)
+def plots() -> dict[str, list[Control]]:
+    """The controls of every plot that follows sliders, by its id; others follow a job."""
+    found = {}
+    for page in map(pages.find, pages.names()):
+        for section in page.sections:
+            if not (section.job and section.job.phases):
+                found |= {f"{page.door}-{plot.name}": list(section.controls) for plot in section.plots}
     return found
 
 
-def begins(door: str) -> dict[str, object]:
-    """Where every control of a door is at first."""
-    from attlas.explorer.page import DOORS
+def positions(control: Control) -> list[object]:
+    if isinstance(control, Slider):
+        count = round((control.high - control.low) / control.step) + 1
+        return [control.low + i * control.step for i in range(count)]
+    return list(control.options)
 
-    return {control.name: control.start for control in DOORS[door].ADDRESS}
+
+def starts(controls: list[Control]) -> dict[str, object]:
+    return {control.name: control.start for control in controls}
 
 
 def callback(address: str, output: str) -> dict[str, object]:

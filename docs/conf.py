@@ -14,7 +14,16 @@ copyright = author
 release = version = __version__
 language = "en"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "bibliography", "public_names"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "mathml",
+    "bibliography",
+    "public_names",
+    "doors",
+    "rooms",
+]
 exclude_patterns = ["_build", "ext"]
 nitpicky = True
 default_role = "code"

@@ -1,5 +1,7 @@
 """The documentation builds without a warning, fetches nothing, and its formulas are typeset."""
 
+import html
+import importlib
 import re
 import subprocess
 import sys
@@ -7,6 +9,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
+from attlas.claims import doors
 
 DOCS = Path(__file__).parent.parent / "docs"
 FETCHED = {"src", "srcset", "data", "poster", "action", "xlink:href"}
@@ -56,9 +60,13 @@ def test_no_page_fetches_anything_from_elsewhere(built):
 
 
 def test_formulas_are_typeset(built):
-    for name in ("aim", "trained", "features", "recovery"):
+    written = {path.stem: len(re.findall(r"(?ms)^\$\$.+?\$\$", path.read_text())) for path in DOCS.glob("*.md")}
+    assert sum(written.values()) > 12
+    for name, formulas in written.items():
+        if not formulas:
+            continue
         page = (built / f"{name}.html").read_text()
-        assert page.count('<div class="formula"><math alttext=') >= 3
+        assert page.count('<div class="formula"><math alttext=') == formulas
         assert "$$" not in page
         shown = re.sub(r'alttext="[^"]*"', "", page)
         assert not re.search(r"<m\w[^>]*>\\\w+<", shown)  # what the converter does not know it leaves as it is
@@ -68,10 +76,28 @@ def test_every_public_name_is_in_the_reference(built):
     import attlas
 
     page = (built / "api" / "aim.html").read_text()
-    for name in ("state_evolution", "message_passing", "Softmax", "phase_diagram"):
+    for name in ("state_evolution", "message_passing", "Softmax", "curve"):
         assert f'id="attlas.aim.{name}"' in page
+    listed = (built / "api" / "index.html").read_text()
     for room in set(attlas.__all__) - {"__version__"}:
-        assert (built / "api" / f"{room}.html").is_file(), f"docs/api/{room}.md is missing"
+        assert (built / "api" / f"{room}.html").is_file()
+        assert f'href="{room}.html"' in listed
+
+
+def test_the_front_page_and_the_contents_name_every_door(built):
+    front = (built / "index.html").read_text()
+    contents, table = front.partition("<article")[::2]
+    for door in doors().values():
+        assert f">{html.escape(door.question)}" in table
+        if (DOCS / f"{door.key}.md").exists():
+            assert re.search(rf'href="{door.key}\.html"[^>]*>(<span[^>]*>)*{door.title}<', table)
+            assert f'href="{door.key}.html">{door.title}</a>' in contents
+
+
+def test_the_readme_has_the_same_table_of_doors(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "ext")
+    expected = "\n".join(importlib.import_module("doors").table("docs/"))
+    assert f"\n\n{expected}\n\n" in (DOCS.parent / "README.md").read_text(), f"README.md should have\n{expected}"
 
 
 def test_references_are_linked(built):

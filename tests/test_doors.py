@@ -1,8 +1,10 @@
 """What is drawn at each door has the law that its docstring states."""
 
 import numpy as np
+import pytest
 
 from attlas import aim, features, recovery, tokens
+from attlas.errors import InputError
 from attlas.layers import with_one
 
 
@@ -43,3 +45,17 @@ def test_logits_of_a_planted_layer_have_the_stated_scale():
     norms = [np.sum(recovery.planted_layer(1, 8, seed, scale=3.0)[0] ** 2) for seed in range(300)]
     assert abs(np.mean(norms) - 9) < 4 * np.std(norms) / np.sqrt(300)
     assert W.shape == (1, 8, 8)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: aim.teacher(10, 0.001, 0), "width of zero"),
+        (lambda: aim.teacher(10, -1.0, 0), "rho must be"),
+        (lambda: recovery.planted_layer(0, 3, 0), "heads must be"),
+        (lambda: features.attention_heads(3, 2, 0, bias=float("nan")), "bias must be"),
+    ],
+)
+def test_impossible_draws_are_refused(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

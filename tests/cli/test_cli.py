@@ -2,30 +2,52 @@
 
 import json
 import os
+import re
 import sqlite3
 
 import pytest
 
-from attlas.claims.registry import find
+from attlas.claims import door, doors, find
+from attlas.cli.mounted import tables
 from attlas.store import check, read
 
 FAST = ("run", "test.fast", "--full", "--workers", "1")
 
 
-def test_help_names_every_command_and_the_exit_codes(attlas):
-    done = attlas("--help")
+def test_help_names_every_command_and_the_exit_codes(attlas_here):
+    done = attlas_here("--help")
     assert done.returncode == 0
-    for word in ("list", "show", "run", "verdicts", "export", "report", "store", "Exit codes: 0 done"):
-        assert word in done.stdout
-    for command in (["list"], ["show"], ["run"], ["verdicts"], ["export"], ["report"], ["store", "check"]):
-        assert attlas(*command, "--help").returncode == 0
-    assert attlas("--version").stdout.startswith("attlas 0.")
+    for table in tables("COMMANDS").values():
+        for name in table:
+            assert re.search(rf"^  {name} ", done.stdout, re.MULTILINE)
+            assert attlas_here(name, "--help").returncode == 0
+    assert "Exit codes: 0 done" in done.stdout
+    assert attlas_here("--version").stdout.startswith("attlas 0.")
+
+
+def test_predictions_stand_under_the_titles_of_their_doors(attlas_here):
+    said = attlas_here("predict", "--help").stdout
+    places = [said.index(f"\n{found.title}:\n") for key, found in doors().items() if key in tables("PREDICT")]
+    assert places == sorted(places)
+    for key, table in tables("PREDICT").items():
+        section = said.partition(f"\n{door(key).title}:\n")[2].partition("\n\n")[0]
+        assert all(re.search(rf"^  {name} ", section, re.MULTILINE) for name in table)
+
+
+def test_no_two_modules_name_the_same_command():
+    for kind in ("COMMANDS", "PREDICT"):
+        found = [name for table in tables(kind).values() for name in table]
+        assert len(found) == len(set(found)) > 0
 
 
 def test_list_and_show(attlas, tmp_path):
     listed = json.loads(attlas("list", "--json").stdout)
     assert [entry["status"] for entry in listed] == ["not run"] * len(listed)
-    assert "features.invariance" in attlas("list").stdout
+    said = attlas("list").stdout
+    rows = [f"\n {found.title} " for found in doors().values()]
+    assert [said.index(row) for row in rows] == sorted(said.index(row) for row in rows)
+    first = said.index(rows[0])
+    assert first < said.index("features.invariance") < said.index(rows[1])
     shown = json.loads(attlas("show", "features.invariance", "--json").stdout)
     assert shown["rerun"] == "attlas run features.invariance --quick --seed 0"
     assert "Verdict: not run" in attlas("show", "features.invariance").stdout
@@ -90,7 +112,7 @@ def test_a_refuted_claim_is_exit_1_only_when_strict(attlas, fast, monkeypatch, t
 def test_a_failed_point_is_exit_1(attlas, fast):
     done = attlas(*FAST, "--set", "fails=true", "--set", "i=0,1")
     assert done.returncode == 1
-    assert "2 points failed; the same command tries them again" in done.stderr
+    assert "2 points failed; run the same command again to retry them" in done.stderr
 
 
 def test_export(attlas, fast, tmp_path):
@@ -112,7 +134,7 @@ def test_store_check(attlas, fast, tmp_path):
     attlas(*FAST)
     done = attlas("store", "check")
     assert done.returncode == 0
-    assert "20 results are whole, 0 damaged" in done.stdout
+    assert "20 results are intact, 0 damaged" in done.stdout
     whole = {r.key: r.payload for r in read(tmp_path / "attlas.db")}
     data = bytearray((tmp_path / "attlas.db").read_bytes())
     victim = whole[sorted(whole)[0]]
@@ -121,7 +143,7 @@ def test_store_check(attlas, fast, tmp_path):
     done = attlas("store", "check")
     assert done.returncode == 3
     assert f"damaged: test.fast {sorted(whole)[0]}: its payload does not match its SHA-256" in done.stdout
-    assert "19 results are whole, 1 damaged" in done.stdout
+    assert "19 results are intact, 1 damaged" in done.stdout
     assert attlas("verdicts", "test.fast", "--full").returncode == 3
     assert attlas("export", "x.csv").returncode == 3
     assert not (tmp_path / "x.csv").exists()
@@ -161,6 +183,8 @@ def test_store_check(attlas, fast, tmp_path):
         (["run", "--executor", "slurm", "--slurm", "queue"], 2, "write NAME=VALUE"),
         (["run", "--scheduler", "tcp://127.0.0.1:9"], 2, "no Dask scheduler answers"),
         (["run", "--executor", "serial", "--scheduler", "tcp://127.0.0.1:9"], 2, "goes with the executor dask"),
+        (["run", "--workers", "2", "--scheduler", "tcp://127.0.0.1:9"], 2, "--workers does not go with --scheduler"),
+        (["run", "--workers", "2", "--executor", "serial"], 2, "--executor serial is one worker"),
         (["run", "--store", "."], 2, "is a folder"),
         (["run", "--store", "no/such/folder/a.db"], 2, "there is no folder"),
         (["run", "--store", "other.sqlite"], 3, "not an attlas store"),
@@ -171,6 +195,19 @@ def test_store_check(attlas, fast, tmp_path):
         (["report", "--out", "other.sqlite"], 2, "is a file"),
         (["fly"], 2, "No such command"),
         (["run", "--speed"], 2, "No such option"),
+        *[
+            ([*command, option, "1"], 2, f"No such option: {option}")  # some other command's
+            for command, options in {
+                ("list",): ["--workers", "--scheduler", "--strict"],
+                ("show", "aim.width"): ["--scheduler"],
+                ("verdicts",): ["--workers", "--scheduler"],
+                ("export", "a.csv"): ["--seed", "--workers", "--scheduler", "--full"],
+                ("report",): ["--workers", "--scheduler"],
+                ("explore",): ["--workers", "--scheduler"],
+                ("store", "check"): ["--seed", "--workers", "--scheduler"],
+            }.items()
+            for option in options
+        ],
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence_and_nothing_is_written(attlas_here, tmp_path, arguments, code, message):

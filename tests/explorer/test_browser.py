@@ -12,12 +12,12 @@ import psutil
 import pytest
 
 from attlas import aim
-from attlas.explorer.pages import aim as bayes
+from attlas.explorer.pages import names
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """Run the command as a user would, with an empty store, on a free port."""
+    """Run the command as a user would, without a store, on a free port."""
     store = tmp_path_factory.mktemp("explorer") / "attlas.db"
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
@@ -58,7 +58,7 @@ def visit(browser, address):
     assert complaints == []
 
 
-def says(page, name: str, pattern: str):
+def shows(page, name: str, pattern: str):
     """Return the text of an element, once it matches."""
     found = (
         f"() => {{ const t = document.getElementById('{name}')?.innerText; return t?.match({pattern!r}) ? [t] : null }}"
@@ -83,30 +83,30 @@ def traces(page, name: str, condition: str):
 
 
 def test_a_slider_moves_the_curve_to_the_value_of_the_library(visit) -> None:
-    page = visit("/bayes")
-    says(page, "bayes-says", "At α = 0.1248")
+    page = visit("/aim")
+    shows(page, "aim-curve-summary", "At α = 0.1248")
     page.get_by_label("Width over d, ρ").fill("0.8")
-    text = says(page, "bayes-says", "above α = 0.24")
-    alpha = 0.4 * bayes.span("softmax", 2)
+    text = shows(page, "aim-curve-summary", "above α = 0.24")
+    alpha = 0.4 * 0.312
     theory = aim.state_evolution(aim.Softmax(2), alpha, 0.8, steps=0).value
     assert f"V = {theory:.4f}" in text
-    curve = traces(page, "bayes-curve", f"Math.abs(t[0].y[20] - {theory}) < 1e-5")[0]
+    curve = traces(page, "aim-curve", f"Math.abs(t[0].y[20] - {theory}) < 1e-5")[0]
     assert curve["x"][20] == pytest.approx(alpha, rel=1e-5)
     address_has(page, "rho=0.8")
     again = visit(link(page))
-    assert says(again, "bayes-says", "above α = 0.24") == text
+    assert shows(again, "aim-curve-summary", "above α = 0.24") == text
 
 
 def test_every_control_can_be_reached_and_moved_by_keyboard(visit) -> None:
-    page = visit("/bayes")
-    before = says(page, "bayes-says", "At α")
+    page = visit("/aim")
+    before = shows(page, "aim-curve-summary", "At α")
     page.get_by_label("Tokens T").focus()
     page.keyboard.press("ArrowRight")
-    text = says(page, "bayes-says", "above α = 0.075")
+    text = shows(page, "aim-curve-summary", "above α = 0.075")
     assert text != before
     page.get_by_label("linear with noise").focus()
     page.keyboard.press("Space")
-    says(page, "bayes-says", "No finite number")
+    shows(page, "aim-curve-summary", "not perfect at any finite")
     unnamed = page.evaluate(
         """() => [...document.querySelectorAll('input, button, a')].filter(e =>
           !e.innerText && !e.labels?.length && !e.getAttribute('aria-label')).map(e => e.outerHTML)"""
@@ -115,49 +115,49 @@ def test_every_control_can_be_reached_and_moved_by_keyboard(visit) -> None:
 
 
 def test_message_passing_runs_and_can_be_stopped(visit) -> None:
-    page = visit("/bayes?d=20")
-    says(page, "bayes-says", "At α")
+    page = visit("/aim?d=20")
+    shows(page, "aim-curve-summary", "At α")
     page.get_by_role("button", name="Run").click()
-    text = says(page, "amp-status", "error [0-9.]+ after [0-9]+ steps at d")
-    error = float(re.search(r"error ([0-9.]+)", text)[1])
-    runs = traces(page, "bayes-curve", "t.at(-1).name == 'your runs'")[-1]
+    text = shows(page, "aim-amp-status", "Error [0-9.]+ after [0-9]+ steps at d")
+    error = float(re.search(r"Error ([0-9.]+)", text)[1])
+    runs = traces(page, "aim-curve", "t.at(-1).name == 'your runs'")[-1]
     assert runs["y"] == pytest.approx([error], abs=1e-4)
     page.get_by_role("link", name="Recovery").click()
-    says(page, "asked-says", "queries")
+    shows(page, "recovery-query-summary", "queries")
     page.get_by_role("link", name="Bayes limits").click()  # and the run is still there
-    assert traces(page, "bayes-curve", "t.at(-1).name == 'your runs'")[-1]["y"] == runs["y"]
+    assert traces(page, "aim-curve", "t.at(-1).name == 'your runs'")[-1]["y"] == runs["y"]
     with page.expect_download() as data:
         page.get_by_role("button", name="Save data").click()
     (row,) = csv.DictReader(Path(data.value.path()).read_text().splitlines())
     assert row["seed"] == "0"  # the first run: none begins by itself
-    assert float(row["error"]) == pytest.approx(error, abs=1e-4)
+    assert float(row["mse"]) == pytest.approx(error, abs=1e-4)
     page.get_by_label("Token dimension d").fill("160")
     page.get_by_role("button", name="Run").click()
-    page.wait_for_function("() => !document.getElementById('amp-cancel').disabled")
+    page.wait_for_function("() => !document.getElementById('aim-amp-cancel').disabled")
     page.get_by_role("button", name="Cancel").click()
-    assert says(page, "amp-status", "cancelled") == "cancelled"
+    assert shows(page, "aim-amp-status", "Cancelled") == "Cancelled"
 
 
-def test_a_run_is_followed_over_a_slow_line_and_behind_another_door(visit) -> None:
-    page = visit("/bayes?d=160&alpha=0.96")
-    says(page, "bayes-says", "At α")
+def test_a_run_is_followed_over_a_slow_line_and_at_another_page(visit) -> None:
+    page = visit("/aim?d=160&alpha=0.96")
+    shows(page, "aim-curve-summary", "At α")
     line = page.context.new_cdp_session(page)
     slow = {"offline": False, "latency": 700, "downloadThroughput": -1, "uploadThroughput": -1}
     line.send("Network.emulateNetworkConditions", slow)  # slower than the clock
     page.get_by_role("button", name="Run").click()
-    says(page, "amp-status", "step")
+    shows(page, "aim-amp-status", "step")
     line.send("Network.emulateNetworkConditions", slow | {"latency": 0})
     page.get_by_role("link", name="Recovery").click()
-    says(page, "asked-says", "queries")
+    shows(page, "recovery-query-summary", "queries")
     page.get_by_role("link", name="Bayes limits").click()
-    traces(page, "bayes-curve", "t.at(-1).name == 'your runs'")
+    traces(page, "aim-curve", "t.at(-1).name == 'your runs'")
     page.reload()
-    traces(page, "bayes-curve", "t.at(-1).name == 'your runs'")
+    traces(page, "aim-curve", "t.at(-1).name == 'your runs'")
 
 
 def test_random_features_are_drawn(visit) -> None:
     page = visit("/features?target=keys+1&keys=4")
-    says(page, "features-says", "after 128 samples")
+    shows(page, "features-curves-summary", "after 128 samples")
     names = [trace["name"] for trace in traces(page, "features-curves", "t.length > 1")]
     assert names == [
         "attention, infinitely many heads",
@@ -170,66 +170,66 @@ def test_random_features_are_drawn(visit) -> None:
 
 def test_a_black_box_is_asked_and_a_body_sculpted(visit) -> None:
     page = visit("/recovery")
-    says(page, "asked-says", "5 of 12 queries")
+    shows(page, "recovery-query-summary", "5 of 12 queries")
     page.get_by_label("Queries asked").fill("12")
-    says(page, "asked-says", "Θ is known to [0-9.]+e-1")
-    page.get_by_role("button", name="Sculpt").click()
-    says(page, "sculpt-status", "done")
-    says(page, "sculpt-says", "Carving, round 1")
+    shows(page, "recovery-query-summary", "Θ is known to [0-9.]+e-1")
+    page.get_by_role("button", name="Run").click()
+    shows(page, "recovery-sculpt-status", "done")
+    shows(page, "recovery-body-summary", "Carving, round 1")
     with page.expect_download() as data:
         page.get_by_role("button", name="Save data").click()
-    assert "found head" in Path(data.value.path()).read_text()
+    assert "head found" in Path(data.value.path()).read_text()
     page.get_by_label("Phase").fill("8")
-    text = says(page, "sculpt-says", "After polishing")
-    assert "Parameters right to" in text
+    text = shows(page, "recovery-body-summary", "After polishing")
+    assert "Parameters correct to" in text
     address_has(page, "phase=8")
     again = visit(link(page))  # a link sculpts by itself
-    assert says(again, "sculpt-says", "After polishing") == text
-    again.get_by_label("Size of Theta").fill("4")
-    says(again, "sculpt-status", "^$")
+    assert shows(again, "recovery-body-summary", "After polishing") == text
+    again.get_by_label("Logit scale s").fill("4")
+    shows(again, "recovery-sculpt-status", "^$")
     assert again.get_by_role("button", name="Save data").is_disabled()
-    again.wait_for_function("() => document.getElementById('bodies').classList.contains('hidden')")
+    again.wait_for_function("() => document.getElementById('recovery-body-place').classList.contains('hidden')")
     address_has(again, "phase=0")
     assert again.title() == "Recovery · attlas"
 
 
-def test_a_phone_has_room_for_every_door(visit) -> None:
-    for door in ("bayes", "features", "recovery"):
+def test_a_phone_has_room_for_every_page(visit) -> None:
+    for door in names():
         page = visit(f"/{door}", 390, "dark")
         page.wait_for_selector(".js-plotly-plot .main-svg >> visible=true")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_markup_in_an_address_is_shown_as_text(visit) -> None:
-    page = visit("/bayes?channel=<img src=x onerror=alert(1)>&nobody=<b>x</b>&rho=7&tokens=2.4")
+    page = visit("/aim?channel=<img src=x onerror=alert(1)>&nobody=<b>x</b>&rho=7&tokens=2.4")
     page.wait_for_selector("[role=alert]")
     assert page.locator("[role=alert]").all_inner_texts() == [
-        "channel must be softmax, linear, hardmax; got '<img src=x onerror=alert(1)>'.",
-        "This door has no setting 'nobody'.",
+        "channel must be one of softmax, linear, hardmax; got '<img src=x onerror=alert(1)>'.",
+        "This page has no setting 'nobody'.",
         "rho must be from 0.05 to 1.5; got '7'.",
     ]
     assert page.locator("img").count() == 0
-    says(page, "bayes-says", "At α")
+    shows(page, "aim-curve-summary", "At α")
     address_has(page, "tokens=2")  # what is between two positions is at the nearest
     page.get_by_label("Width over d, ρ").fill("0.8")
     page.wait_for_function(
         "() => [...document.querySelectorAll('[role=alert]')].every((note) => !note.checkVisibility())"
     )
-    page = visit("/bayes?" + "&".join(f"a{i}=1" for i in range(40)))
-    says(page, "bayes-says", "At α")
-    assert "more settings than any door" in page.inner_text("[role=alert]")
+    page = visit("/aim?" + "&".join(f"a{i}=1" for i in range(40)))
+    shows(page, "aim-curve-summary", "At α")
+    assert "more settings than any page" in page.inner_text("[role=alert]")
 
 
 def test_figure_and_data_are_files(visit) -> None:
-    page = visit("/bayes", accept_downloads=True)
-    says(page, "bayes-says", "At α")
-    page.wait_for_selector("#bayes-curve .main-svg .lines")
+    page = visit("/aim", accept_downloads=True)
+    shows(page, "aim-curve-summary", "At α")
+    page.wait_for_selector("#aim-curve .main-svg .lines")
     with page.expect_download() as figure:
         page.get_by_role("button", name="Save figure").first.click()
-    assert figure.value.suggested_filename == "attlas-bayes-curve.svg"
+    assert figure.value.suggested_filename == "attlas-aim-curve.svg"
     with page.expect_download() as data:
-        page.get_by_text("Data of the curve").click()
-    assert data.value.suggested_filename.startswith("bayes_channel-softmax_tokens-2_rho-0.5_")
+        page.get_by_text("Data (CSV)").first.click()
+    assert data.value.suggested_filename.startswith("aim_curve_channel-softmax_tokens-2_rho-0.5_")
 
 
 def test_claims_are_shown_from_the_store(visit, address) -> None:

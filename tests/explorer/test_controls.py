@@ -10,6 +10,16 @@ DECAY = Slider("decay", "Decay", -4, 0, 0.25, -2, powers=True)
 CHANNEL = Choice("channel", "Output", {"softmax": "softmax", "linear": "linear"}, "softmax")
 
 
+SHARE = Slider("alpha", "Samples", 0.1, 1, 0.1, 0.4, scale=lambda state: 2 * state["rho"])
+
+
+def test_a_slider_can_hold_a_share_of_what_the_controls_before_it_say() -> None:
+    assert read((RHO, SHARE), {"rho": "0.3"})["alpha"] == pytest.approx(0.4 * 2 * 0.3)
+    assert read((RHO, SHARE), {"rho": "1", "alpha": "0.52"})["alpha"] == 1.0
+    with pytest.raises(InputError, match=r"alpha must be from 0\.1 to 1; got '1\.2'"):
+        read((RHO, SHARE), {"alpha": "1.2"})  # a position, not a value
+
+
 def test_a_state_starts_where_the_controls_start_and_takes_what_is_given() -> None:
     assert read((RHO, DECAY, CHANNEL), {"rho": "0.3", "other": "x"}) == {
         "rho": 0.3,
@@ -26,12 +36,12 @@ def test_a_slider_refuses_what_it_has_no_position_for(value: object) -> None:
 
 @pytest.mark.parametrize("value", ["<script>", "", None, 3, ["softmax"], "Softmax"])
 def test_a_choice_refuses_what_is_no_option(value: object) -> None:
-    with pytest.raises(InputError, match="channel must be softmax, linear"):
+    with pytest.raises(InputError, match="channel must be one of softmax, linear"):
         CHANNEL.read(value)
 
 
 @given(st.floats(0.05, 1.5))
-def test_a_slider_snaps_to_its_steps_so_that_answers_can_be_kept(value: float) -> None:
+def test_a_slider_snaps_to_its_steps_so_that_answers_can_be_remembered(value: float) -> None:
     found = RHO.read(value)
     assert abs(found - value) <= 0.025 + 1e-9
     assert RHO.read(found) == found

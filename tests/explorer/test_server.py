@@ -5,9 +5,10 @@ import time
 import pytest
 from flask.testing import FlaskClient
 
-from attlas.explorer import claims
+from attlas.explorer import claims, simulations
 from attlas.explorer import server as room
-from attlas.explorer.jobs import Queue
+from attlas.explorer.pages import find
+from attlas.explorer.queue import Queue
 
 
 class Visitor(FlaskClient):
@@ -26,7 +27,7 @@ def client(tmp_path_factory):
 
 
 def test_the_page_and_its_doors_answer(client) -> None:
-    for path in ("/", "/bayes", "/features", "/recovery"):
+    for path in ("/", "/aim", "/features", "/recovery"):
         answer = client.get(path)
         assert answer.status_code == 200
         assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
@@ -37,7 +38,7 @@ def test_the_page_and_its_doors_answer(client) -> None:
     "host", ["evil.example", "127.0.0.1", "127.0.0.1:80", "localhost:8051", "127.0.0.1:8050.evil.example", ""]
 )
 def test_a_foreign_host_is_refused(client, host) -> None:
-    for path in ("/", "/_dash-layout", "/data/bayes.csv", "/claims/"):
+    for path in ("/", "/_dash-layout", "/data/aim/curve.csv", "/claims/"):
         assert client.get(path, headers={"Host": host}).status_code == 403
 
 
@@ -49,9 +50,9 @@ def test_this_machine_is_not(client, host) -> None:
 def test_a_request_from_another_page_is_refused(client) -> None:
     answer = client.post("/_dash-update-component", json={}, headers={"Origin": "http://evil.example"})
     assert answer.status_code == 403
-    assert client.get("/data/bayes.csv", headers={"Origin": "http://evil.example"}).status_code == 403
+    assert client.get("/data/aim/curve.csv", headers={"Origin": "http://evil.example"}).status_code == 403
     embedded = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
-    assert client.get("/data/bayes.csv", headers=embedded).status_code == 403
+    assert client.get("/data/aim/curve.csv", headers=embedded).status_code == 403
     assert client.get("/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}).status_code == 200
 
 
@@ -69,8 +70,8 @@ def test_everywhere_means_the_addresses_of_this_machine_not_names_of_others(tmp_
     "path",
     ["/etc/passwd", "/../../etc/passwd", "/assets/../server.py", "/assets/%2e%2e/server.py", "/claims/../x", "/nobody",
      "/claims/aim.nothing.html", "/claims/%2e%2e%2findex.html", "/claims/aim.width.db",
-     "/data/none.csv", "/data/<img src=x>.csv",
-     "/data/..%2fx.csv",
+     "/data/none.csv", "/data/aim/none.csv", "/data/none/curve.csv", "/data/aim/<img src=x>.csv", "/data/recovery/curve.csv",
+     "/data/aim/..%2fx.csv", "/bayes",
      "/claims/<script>alert(1)</script>.html", "/claims/.attlas-site", "/data", "/data/", "/claims/index.csv"],
 )  # fmt: skip
 def test_what_is_not_known_is_not_found(client, path) -> None:
@@ -82,28 +83,35 @@ def test_what_is_not_known_is_not_found(client, path) -> None:
 
 
 def test_bad_settings_are_a_sentence(client) -> None:
-    answer = client.get("/data/bayes.csv", query_string={"rho": "<img src=x>"})
+    answer = client.get("/data/aim/curve.csv", query_string={"rho": "<img src=x>"})
     assert answer.status_code == 400
     assert answer.content_type.startswith("text/plain")
     assert answer.text == "rho must be from 0.05 to 1.5; got '<img src=x>'\n"
-    answer = client.get("/data/spectrum.csv", query_string={"trained": "on", "channel": "hardmax"})
+    answer = client.get("/data/aim/spectrum.csv", query_string={"trained": "on", "channel": "hardmax"})
     assert answer.status_code == 400
     assert "needs training" in answer.text
 
 
 def test_data_are_served(client) -> None:
-    for door, header in (
-        ("bayes", "what,alpha,rho,V,standard_error,d,seeds"),
-        ("spectrum", "what,eigenvalue,value"),
-        ("features", "what,n,error_over_variance,standard_error,seeds,claim"),
-        ("recovery", "query,tokens,answer_1,answer_2,answer_3"),
-        ("matrices", "matrix,row,column,known,true"),
+    for name, header in (
+        ("aim/curve", "what,alpha,mse,standard_error,seeds,d,claim"),
+        ("aim/diagram", "what,alpha,rho,mse"),
+        ("aim/spectrum", "what,eigenvalue,value"),
+        ("features/curves", "what,n,mse_over_variance,standard_error,seeds,d,claim"),
+        ("recovery/query", "query,tokens,answer_1,answer_2,answer_3"),
+        ("recovery/known", "matrix,row,column,known,true"),
     ):
-        given = {"features": {"keys": "4"}, "spectrum": {"trained": "on"}}.get(door, {})
-        answer = client.get(f"/data/{door}.csv", query_string=given)
+        given = {"features/curves": {"keys": "4"}, "aim/spectrum": {"trained": "on"}}.get(name, {})
+        answer = client.get(f"/data/{name}.csv", query_string=given)
         assert answer.status_code == 200
         assert answer.text.splitlines()[0] == header
-    assert answer.headers["Content-Disposition"].startswith('attachment; filename="matrices_d-6_scale-3_seed-1_phase-0')
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="recovery_known_dim-3_box-0_queries-5.csv"'
+    answer = client.get("/data/aim/diagram.csv")
+    assert "_alpha-0.1248_" in answer.headers["Content-Disposition"]  # its value, not the position of its slider
+    answer = client.get("/data/x.csv/y.csv")
+    assert answer.text.startswith(
+        "No data set 'x.csv/y'; available: features/curves, recovery/query, recovery/known, aim/"
+    )
 
 
 def test_a_request_has_a_largest_size(client) -> None:
@@ -117,7 +125,7 @@ def call(client, output: str, changed: str = "", **values):
     Parameters
     ----------
     values
-        Of the arguments, by id and property (`amp_run__n_clicks`), or of all that are not named (`others`).
+        Of the arguments, by id and property (`aim_amp_run__n_clicks`), or of all that are not named (`others`).
     """
     (entry,) = [entry for entry in client.get("/_dash-dependencies").json if output in entry["output"]]
 
@@ -142,40 +150,62 @@ def call(client, output: str, changed: str = "", **values):
 
 def test_a_callback_with_nonsense_does_not_fall_over(client) -> None:
     for value in ("<b>", None, 1e308, 10**400, [1], {"a": 1}):
-        answer = call(client, "bayes-curve.figure", others=value)
+        answer = call(client, "aim-curve-summary.children", others=value)
         assert answer.status_code == 200
-        assert "must be" in answer.json["response"]["bayes-says"]["children"]
+        assert "must be" in answer.json["response"]["aim-curve-summary"]["children"]
+        drawn = call(client, "aim-curve.figure", others=value).json["response"]
+        assert drawn["aim-curve-place"]["className"] == "blank"
+
+
+def test_a_store_that_cannot_be_read_is_named_below_the_theory(tmp_path) -> None:
+    store = tmp_path / "bad.db"
+    store.write_bytes(b"no store at all " * 200)
+    app = room.application(store, room.LOCAL, 8050, queue=Queue())
+    app.test_client_class = Visitor
+    starts = {f'{{"control":"aim:{name}"}}__value': c.start for name, c in find("aim").controls.items()}
+    _wait(lambda: "bad.db" in simulations.trouble(store, "aim"))
+    answer = call(app.test_client(), "aim-curve-summary.children", **starts)
+    text = answer.json["response"]["aim-curve-summary"]["children"]
+    assert text.startswith("At α = 0.1248 the best error is V = ")
+    assert "Simulations cannot be shown: " in text
 
 
 @pytest.mark.parametrize("trigger", ["run.n_clicks", "cancel.n_clicks", "clock.n_intervals", "begin.data"])
 def test_a_first_call_begins_nothing_whatever_is_named_as_its_trigger(client, trigger) -> None:
-    assert call(client, "amp-job.data", f"amp-{trigger}", amp_begin__data=False).json["response"] == {}
+    assert call(client, "aim-amp-key.data", f"aim-amp-{trigger}", aim_amp_begin__data=False).json["response"] == {}
+
+
+PROPERTIES = {"run": "n_clicks", "cancel": "n_clicks", "clock": "n_intervals", "begin": "data", "key": "data"}
 
 
 def step(client, changed: str, **values):
-    return call(client, "sculpt-job.data", changed, **values, others=4).json["response"]  # d, scale and seed are 4
+    """Return what the buttons of sculpting are told, by part; d, scale and seed are 4, and nothing was found before."""
+    values = {f"recovery_sculpt_{part}__{PROPERTIES[part]}": value for part, value in values.items()}
+    changed = f"recovery-sculpt-{changed}.{PROPERTIES[changed]}"
+    answer = call(client, "recovery-sculpt-key.data", changed, **values, recovery_sculpt_found__data=None, others=4)
+    return {name.removeprefix("recovery-sculpt-"): value for name, value in answer.json["response"].items()}
 
 
 def test_a_run_begins_by_a_link_is_followed_and_ends_once(client) -> None:
-    first = {"sculpt_run__n_clicks": None, "sculpt_cancel__n_clicks": None, "sculpt_clock__n_intervals": 0}
-    begun = step(client, "sculpt-run.n_clicks", **first, sculpt_begin__data=True, sculpt_job__data=None)
-    key = begun["sculpt-job"]["data"]
-    assert begun["sculpt-clock"]["max_intervals"] == 1
-    followed = first | {"sculpt_clock__n_intervals": 7, "sculpt_begin__data": True}
-    told = step(client, "sculpt-clock.n_intervals", **followed, sculpt_job__data=key)
-    assert told["sculpt-clock"]["max_intervals"] == 8  # strikes once more, after this answer
-    assert told["sculpt-run"]["disabled"]
-    back = step(client, "sculpt-cancel.n_clicks", **first, sculpt_begin__data=False, sculpt_job__data=key)
-    assert back["sculpt-run"]["disabled"]  # who comes back to the door finds it going on
-    pressed = followed | {"sculpt_cancel__n_clicks": 1}
-    ended = step(client, "sculpt-cancel.n_clicks", **pressed, sculpt_job__data=key)
-    assert ended["sculpt-status"]["children"] == "cancelled"
-    assert ended["sculpt-job"]["data"] is None
-    assert "sculpt-clock" not in ended
-    assert step(client, "sculpt-clock.n_intervals", **pressed, sculpt_job__data=None) == {}
-    lost = step(client, "sculpt-clock.n_intervals", **pressed, sculpt_job__data="nobody")
-    assert lost["sculpt-status"]["children"] == "this run is no longer known"
-    assert "sculpt-clock" not in lost
+    first = {"run": None, "cancel": None, "clock": 0}
+    begun = step(client, "run", **first, begin=True, key=None)
+    key = begun["key"]["data"]
+    assert begun["clock"]["max_intervals"] == 1
+    followed = first | {"clock": 7, "begin": True}
+    status = step(client, "clock", **followed, key=key)
+    assert status["clock"]["max_intervals"] == 8  # ticks once more, after this answer
+    assert status["run"]["disabled"]
+    back = step(client, "cancel", **first, begin=False, key=key)
+    assert back["run"]["disabled"]  # who comes back to the page finds it going on
+    pressed = followed | {"cancel": 1}
+    ended = step(client, "cancel", **pressed, key=key)
+    assert ended["status"]["children"] == "Cancelled"
+    assert ended["key"]["data"] is None
+    assert "clock" not in ended
+    assert step(client, "clock", **pressed, key=None) == {}
+    lost = step(client, "clock", **pressed, key="nobody")
+    assert lost["status"]["children"] == "This run is no longer known"
+    assert "clock" not in lost
 
 
 @pytest.mark.parametrize(
@@ -185,23 +215,25 @@ def test_a_run_begins_by_a_link_is_followed_and_ends_once(client) -> None:
         "x",
         [1],
         {"frames": 3},
-        {"frames": [{}], "true": [], "of": ""},
+        {"frames": [{}], "true": [], "title": ""},
         {"frames": [{"proxy": [0, 0], "flat": [1]}]},
     ],
 )
 def test_only_what_was_found_is_written(client, found) -> None:
-    assert call(client, "sculpt-file.data", "sculpt-save.n_clicks", others=found).json["response"] == {}
+    assert (
+        call(client, "recovery-sculpt-file.data", "recovery-sculpt-save.n_clicks", others=found).json["response"] == {}
+    )
 
 
 def test_claims_recover_from_a_store_that_was_damaged(tmp_path) -> None:
     store = tmp_path / "attlas.db"
     store.write_bytes(b"no store at all " * 200)
-    site = claims.pages(store, "quick", 0)
-    _wait(lambda: site.look() or site.error)
+    site = claims.site(store, "quick", 0)
+    _wait(lambda: site.current() or site.error)
     assert "attlas.db" in site.error
     store.unlink()
-    _wait(lambda: site.look() and not site.error)
-    assert (site.look() / "index.html").is_file()
+    _wait(lambda: site.current() and not site.error)
+    assert (site.current() / "index.html").is_file()
 
 
 def _wait(condition) -> None:

@@ -92,7 +92,7 @@ def test_a_scheduler_that_dies_is_one_sentence(fast, cluster, tmp_path):
         said = driver.stderr.read()
     assert driver.returncode == 1
     assert "the scheduler is gone" in said
-    assert "the same command does the rest" in said
+    assert "run the same command again to finish" in said
     assert "Traceback" not in said, said
     assert check(path).good
 

@@ -168,7 +168,7 @@ def test_a_stop_is_clean_and_says_how_to_resume(fast, tmp_path, number, code, op
         said = driver.stderr.read()
     assert driver.returncode == code, said
     kept = len(committed(path))
-    assert f"Stopped: {kept} of 300 points are in {path}. The same command again does the rest." in said
+    assert f"Stopped: {kept} of 300 points are in {path}. Run the same command again to finish." in said
     assert "Traceback" not in said
     with Store(path) as store:
         assert store.mended is None

@@ -1,24 +1,19 @@
-"""The algebra of variable projection and of the gradients, against differences."""
+"""The algebra of variable projection, against differences; how it ends, and what it tells."""
 
 import numpy as np
 import pytest
 
-from attlas import layers, tokens
-from attlas.numerics import stream
-from attlas.recovery import Layer, parameter_error, planted_layer
-from attlas.recovery import variable_projection as variable_projection_module
+from attlas.errors import ConvergenceError
+from attlas.numerics import Status, stream
+from attlas.recovery import parameter_error
+from attlas.recovery.clock import Clock
 from attlas.recovery.examples import Examples
-from attlas.recovery.search import gradient_search, loss_and_gradient, random_start
-from attlas.recovery.variable_projection import _normal_equations, eliminate, variable_projection
+from attlas.recovery.search import random_start
+from attlas.recovery.variable_projection import _normal_equations, best_of, eliminate, variable_projection
+
+from .tasks import examples
 
 STEP = 1e-6
-
-
-def examples(heads=2, d=4, k=3, n=40, d_out=3, last=False, seed=0):
-    Theta, W = planted_layer(heads, d, stream(seed, "teacher"), 2.0, d_out=d_out)
-    X = tokens.gaussian(n, k, d, stream(seed, "data"))
-    Y = layers.multi_head_attention(X, Theta, W)
-    return Examples.of(X, Y[:, -1] if last else Y), Layer(Theta, W)
 
 
 @pytest.mark.parametrize("last", [False, True])
@@ -46,56 +41,52 @@ def test_normal_equations_are_those_of_the_projected_problem(last, monkeypatch):
     np.testing.assert_allclose(H, J @ J.T, atol=1e-7 * np.abs(H).max())
 
 
-def test_the_gradient_of_the_joint_problem():
-    data, _ = examples()
-    shape = (2, 4, 3)
-    v = stream(1, "start").standard_normal(2 * 16 + 2 * 12)
-    _, slope = loss_and_gradient(data, v, shape)
-    for i in range(0, len(v), 5):
-        u = np.eye(len(v))[i] * STEP
-        difference = (loss_and_gradient(data, v + u, shape)[0] - loss_and_gradient(data, v - u, shape)[0]) / (2 * STEP)
-        assert slope[i] == pytest.approx(difference, rel=1e-6, abs=1e-9)
-
-
-def test_starts_know_nothing_of_the_truth():
-    """Cosines between start and truth are those of chance."""
-    cosines = []
-    for seed in range(20):
-        truth = planted_layer(2, 8, stream(seed, "teacher"))[0].ravel()
-        start = random_start(2, 8, stream(seed, "start", "2", "0")).ravel()
-        cosines.append(truth @ start / np.linalg.norm(truth) / np.linalg.norm(start))
-    assert np.abs(cosines).max() < 5 / np.sqrt(128)
-
-
 @pytest.mark.parametrize("heads", [1, 2, 3])
 def test_a_planted_layer_is_found_to_rounding_but_not_exactly(heads):
     data, truth = examples(heads, d=5, k=4, n=300, d_out=None)
     fit = variable_projection(data, random_start(heads, 5, stream(7, "start")))
-    error = parameter_error(Layer(fit.Theta, fit.W), truth)
+    error = parameter_error(fit, truth)
     assert 0 < error < 1e-9  # exactly zero would mean that the truth leaked
     assert fit.converged
     assert fit.steps < 40
 
 
-def test_a_deadline_is_kept():
+def test_steps_and_seconds_end_it_and_the_status_says_which():
     data, _ = examples()
-    fit = variable_projection(data, random_start(2, 4, stream(0, "start")), deadline=0.0)
-    assert fit.steps == 0
-    assert not fit.converged
-    assert fit.residual > 1e-3
+    start = random_start(2, 4, stream(0, "start"))
+    for options, status in (({"max_steps": 2}, Status.OUT_OF_STEPS), ({"max_seconds": 1e-9}, Status.OUT_OF_TIME)):
+        fit = variable_projection(data, start, **options)
+        assert fit.status is status
+        assert fit.steps == len(fit.history) == options.get("max_steps", 0)
+        assert fit.residual > 1e-3
+        with pytest.raises(ConvergenceError, match=f"variable projection did not converge: {status}"):
+            variable_projection(data, start, **options, throw=True)
 
 
 def test_time_that_runs_out_is_not_convergence(monkeypatch):
     data, _ = examples()
-    clock = iter([0.0, *[10.0] * 100])  # in time for a step, too late to try it
-    monkeypatch.setattr(variable_projection_module.time, "perf_counter", lambda: next(clock))
-    fit = variable_projection(data, random_start(2, 4, stream(0, "start")), deadline=5.0)
+    ticks = iter([False, *[True] * 100])  # in time for a step, too late to try it
+    monkeypatch.setattr(Clock, "out", property(lambda self: next(ticks)))
+    fit = variable_projection(data, random_start(2, 4, stream(0, "start")), max_seconds=5.0)
     assert fit.steps == 1
-    assert not fit.converged
+    assert fit.status is Status.OUT_OF_TIME
 
 
-@pytest.mark.parametrize("method", ["lbfgs", "adam"])
-def test_peers_learn_too(method):
-    data, truth = examples(1, d=4, k=3, n=200, d_out=None)
-    fit = gradient_search(data, 1, method, stream(3, "start"), budget=3.0)
-    assert 0 < parameter_error(Layer(fit.Theta, fit.W), truth) < 1e-2
+def test_every_step_is_told():
+    data, _ = examples()
+    events = []
+    fit = variable_projection(data, random_start(2, 4, stream(0, "start")), max_steps=60, progress=events.append)
+    assert [event.value for event in events] == fit.history.tolist()
+    assert (np.diff(fit.history) <= 0).all()
+    assert events[-1].of == 60
+
+
+def test_the_best_of_several_starts_counts_the_steps_of_all():
+    data, _ = examples()
+    starts = [random_start(2, 4, stream(seed, "start")) for seed in range(3)]
+    events = []
+    best = best_of(data, starts, done=0.0, max_steps=4, progress=events.append)
+    assert best.residual == min(best.history)
+    assert best.steps == 12
+    assert [(event.step, event.of) for event in events] == [(1, 3), (2, 3), (3, 3)]
+    assert best_of(data, starts, done=0.0, max_seconds=1e-9).status is Status.OUT_OF_TIME

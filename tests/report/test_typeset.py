@@ -2,9 +2,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from attlas.claims import find
-from attlas.report.doors import DOORS
-from attlas.report.typeset import mathml, sentence
+from attlas.claims import doors, find
+from attlas.report.typeset import closed, mathml, sentence
 
 CLAIMS = [claim for claim in find() if not claim.id.startswith("test.")]
 
@@ -15,7 +14,7 @@ def test_the_formula_of_every_claim_becomes_mathml_with_nothing_left_over(claim)
     _whole(claim.formula)
 
 
-@pytest.mark.parametrize("door", [door for door in DOORS.values() if door.formula], ids=lambda door: door.title)
+@pytest.mark.parametrize("door", [door for door in doors().values() if door.formula], ids=lambda door: door.key)
 def test_so_does_the_model_of_every_question(door):
     _whole(door.formula)
 
@@ -44,3 +43,9 @@ def test_an_unknown_command_is_noticed():
 )
 def test_the_formulas_of_a_sentence_are_set_and_its_markup_is_escaped(plain, shown):
     assert sentence(plain) == shown
+
+
+def test_a_sentence_ends_once_and_stays_markup():
+    assert closed("It holds") == closed("It holds.") == "It holds."
+    assert closed("Does it?") == "Does it?"
+    assert closed(sentence("as d^2")).__html__() == "as d<sup>2</sup>."

@@ -62,9 +62,7 @@ def drawn(axis: "Axes", series: Series, label: str | None = None, **style: Any) 
     look = learner(series.name)
     own: dict[str, Any] = {"color": look.colour, "fmt": look.marker, "capsize": 2, "markersize": 5, "linewidth": 1.2}
     own |= style
-    axis.errorbar(
-        series.x, series.mean, yerr=series.standard_error, label=look.name if label is None else label, **style
-    )
+    axis.errorbar(series.x, series.mean, yerr=series.standard_error, label=look.name if label is None else label, **own)
     if series.theory is not None:
         axis.plot(series.x, series.theory, **(THEORY | {"color": own["color"]}))
 

@@ -1,3 +1,3 @@
-"""The commands: `attlas list | show | run | verdicts | export | report | store check`."""
+"""The commands, found by where their files are; each module names those it adds."""
 
 from attlas.cli.main import main as main

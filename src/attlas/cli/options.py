@@ -3,7 +3,7 @@
 import math
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -18,12 +18,9 @@ Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Worker pr
 Scheduler = Annotated[
     str | None, typer.Option("--scheduler", metavar="tcp://HOST:PORT", help="A running Dask scheduler.")
 ]
-# accepted by every command so that one set of options can be used throughout, shown where it matters
-UnusedWorkers = Annotated[int | None, typer.Option("--workers", min=1, hidden=True)]
-UnusedScheduler = Annotated[str | None, typer.Option("--scheduler", hidden=True)]
-UnusedSeed = Annotated[int, typer.Option("--seed", min=0, hidden=True)]
 Full = Annotated[bool, typer.Option("--full/--quick", help="Paper scale, or under a minute a claim.")]
 Claims = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM]...", help="Ids of claims; all if none is named.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit 1 unless every claim is supported.")]
 
 STORE = Path("attlas.db")
 
@@ -38,6 +35,11 @@ class ExecutorName(StrEnum):
 
 
 LONGEST = 100_000
+
+
+def tier_of(full: bool) -> Literal["quick", "full"]:
+    """Return the tier that --full or --quick asks for."""
+    return "full" if full else "quick"
 
 
 def parse_grid(settings: list[str]) -> dict[str, list[Any]]:

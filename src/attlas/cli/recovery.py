@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-METHODS = "auto, varpro, sculpt, lbfgs or adam"
-
 
 def recover(
     data: Annotated[
@@ -25,9 +23,20 @@ def recover(
     ],
     heads: Annotated[int | None, typer.Option("--heads", min=1, help="Number of heads; found if not given.")] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write Theta and W there, as .npz.")] = None,
-    method: Annotated[str, typer.Option("--method", help=f"{METHODS}.")] = "auto",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the starts and of what is held out.")] = 0,
-    budget: Annotated[float, typer.Option("--budget", help="Seconds for each number of heads.")] = 60.0,
+    method: Annotated[str, typer.Option("--method", help="auto, varpro, sculpt, lbfgs or adam.")] = "auto",
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Seed of the random starts and of the held-out split.")
+    ] = 0,
+    max_starts: Annotated[
+        int, typer.Option("--max-starts", min=1, help="Random starts for each number of heads.")
+    ] = 20,
+    max_steps: Annotated[
+        int | None, typer.Option("--max-steps", min=1, help="Steps from each start; the method's own if not given.")
+    ] = None,
+    max_seconds: Annotated[
+        float | None,
+        typer.Option("--max-seconds", help="Also stop by the clock; the result then depends on the machine."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Recover the heads of an attention layer from examples. Exit 1 if the certificate is not met."""
@@ -48,28 +57,37 @@ def recover(
         heads,
         method=method,  # type: ignore[arg-type]
         seed=seed,
-        budget=budget,
-        progress=lambda line: typer.echo(line, err=True),
+        max_starts=max_starts,
+        max_steps=max_steps,
+        max_seconds=max_seconds,
+        progress=lambda event: typer.echo(event.text, err=True),
     )
     certificate = found.certificate
+    tried = [(int(m), float(residual)) for m, residual in found.history]
     if out is not None:
         np.savez(out, Theta=found.Theta, W=found.W)
     if as_json:
         values = {key: _known(value) for key, value in asdict(certificate).items()}
-        trace = [(m, _known(residual)) for m, residual in found.trace]
-        typer.echo(json.dumps({"heads": found.layer.heads, "trace": trace, "certificate": values}))
+        history = [(m, _known(residual)) for m, residual in tried]
+        summary = {"heads": found.layer.heads, "status": found.status.value, "history": history, "certificate": values}
+        typer.echo(json.dumps(summary))
     else:
         typer.echo(f"heads              {found.layer.heads}")
-        for m, residual in found.trace if len(found.trace) > 1 else ():
+        for m, residual in tried if len(tried) > 1 else ():
             typer.echo(f"  with {m:<2} heads     held-out residual {residual:.2e}")
-        typer.echo(f"held-out residual  {certificate.held_out:.2e}")
+        typer.echo(f"held-out residual  {certificate.residual:.2e}")
         typer.echo(f"training residual  {certificate.training:.2e}")
         typer.echo(f"noise in Y         {_shown(certificate.noise)}")
-        typer.echo(f"two best starts    {_shown(certificate.agreement, 'apart by ')}")
-        typer.echo(f"starts, seconds    {certificate.starts}, {certificate.seconds:.1f} ({certificate.source})")
-        typer.echo(f"certificate        {'met' if certificate.met else 'NOT met'}: {certificate.reason}")
+        typer.echo(f"two best starts    {_shown(certificate.agreement, 'differ by ')}")
+        typer.echo(f"starts, steps      {certificate.starts}, {certificate.steps} ({certificate.source})")
+        typer.echo(
+            f"certificate        {'met' if certificate.met else f'NOT met ({found.status})'}: {certificate.reason}"
+        )
     if not certificate.met:
         raise typer.Exit(1)
+
+
+COMMANDS = {"recover": recover}
 
 
 def _known(value: object) -> object:
@@ -101,3 +119,6 @@ def _arrays(path: Path) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
         raise InputError(
             f"{path} is not a .npz file of plain arrays, such as numpy.savez(path, X=X, Y=Y) writes"
         ) from error
+
+
+COMMANDS = {"recover": recover}

@@ -1,3 +1,3 @@
-"""The interactive page: three doors to play with, on this machine only."""
+"""The explorer: a page for each door with sliders to move, served on this machine only."""
 
 from attlas.explorer.server import serve as serve

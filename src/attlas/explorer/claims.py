@@ -1,4 +1,4 @@
-"""The door of claims: the site, drawn from the store when somebody asks for it."""
+"""The page of claims: the site, drawn from the store when somebody asks for it."""
 
 import atexit
 import shutil
@@ -8,19 +8,19 @@ from typing import Any
 
 import flask
 
-from attlas.claims import Tier, find
-from attlas.explorer.store_view import Followed
+from attlas.claims import Tier, names
+from attlas.explorer.store_view import StoreView
 from attlas.lab import verdicts
 from attlas.report import write
 
 TITLE = "Claims"
 _WAIT = """<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="2">
 <link rel="icon" href="data:,"><title>Claims · attlas</title></head>
-<body><p role="status">Drawing every claim from the store. This takes half a minute, once.</p></body></html>"""
+<body><p role="status">Drawing every claim from the store. This takes about half a minute, once.</p></body></html>"""
 
 
-def pages(store: Path, tier: Tier, seed: int) -> Followed[Path | None]:
-    """Return the folder of the site, None until it is drawn. It goes with the process."""
+def site(store: Path, tier: Tier, seed: int) -> StoreView[Path | None]:
+    """Return the folder of the site, None until it is drawn. It is removed with the process."""
     folder = Path(tempfile.mkdtemp(prefix="attlas-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
@@ -28,22 +28,23 @@ def pages(store: Path, tier: Tier, seed: int) -> Followed[Path | None]:
         write(verdicts(None, tier, store=path, seed=seed), folder, tier, seed, explorer="/")
         return folder
 
-    return Followed(store, draw, None, patience=0.0)
+    return StoreView(store, draw, None, patience=0.0)
 
 
 def connect(server: flask.Flask, store: Path, tier: Tier, seed: int) -> None:
     """Serve the claims below /claims/."""
-    site = pages(store, tier, seed)
-    known = {claim.id for claim in find(None)}
+    drawn = site(store, tier, seed)
+    known = set(names())
     plain = {"Content-Type": "text/plain; charset=utf-8"}
 
     @server.get("/claims/")
     @server.get("/claims/<name>")
     def claim(name: str = "index.html") -> Any:
         stem, _, ending = name.rpartition(".")
-        if not (ending in ("html", "csv") and stem in known) and name not in ("index.html", "differences.html"):
-            return f"there is no claim {name[:60]!r}; all of them are at /claims/\n", 404, plain
-        folder = site.look()
-        if site.error:
-            return f"{site.error}\n", 500, plain
+        ours = ending in ("html", "csv") and stem.removesuffix(".series") in known
+        if not ours and name not in ("index.html", "differences.html"):
+            return f"No claim {name[:60]!r}; all claims: /claims/\n", 404, plain
+        folder = drawn.current()
+        if drawn.error:
+            return f"{drawn.error}\n", 500, plain
         return flask.send_from_directory(folder, name) if folder else _WAIT

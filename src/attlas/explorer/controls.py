@@ -1,18 +1,34 @@
-"""What a visitor can turn: sliders and choices, their state in the address bar, and the check of what comes back."""
+"""What a visitor can move: sliders and choices, their positions in the address bar, and the check of what comes back."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-from dash import Input, dcc, html
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from attlas.errors import InputError
+
+if TYPE_CHECKING:
+    from dash import Input
+
+State = dict[str, Any]  # the value of every control, by name
 
 
 @dataclass(frozen=True)
 class Slider:
-    """A number between `low` and `high` in steps; with `powers` the slider holds its decimal logarithm."""
+    """A number between `low` and `high` in steps.
+
+    Attributes
+    ----------
+    name : str
+        In the address.
+    label : str
+    low, high, step, start : float
+        Of its position.
+    powers : bool
+        The position is the decimal logarithm of the value.
+    scale : callable, optional
+        ``scale(state) -> float``: the value is the position times this, which may depend on the controls before it.
+    """
 
     name: str
     label: str
@@ -21,9 +37,10 @@ class Slider:
     step: float
     start: float
     powers: bool = False
+    scale: Callable[[State], float] | None = None
 
     def position(self, given: Any) -> float:
-        """Return the position nearest to what is given; anything that is none is refused."""
+        """Return the position nearest to what is given; raise `InputError` where there is none."""
         try:
             number = float(given)
         except (TypeError, ValueError, OverflowError):
@@ -32,18 +49,21 @@ class Slider:
             raise self._refused(given)
         return round(self.low + round((number - self.low) / self.step) * self.step, 10)
 
-    def read(self, given: Any) -> float:
-        """Return the number that a position stands for."""
-        return 10 ** self.position(given) if self.powers else self.position(given)
+    def read(self, given: Any, state: State | None = None) -> float:
+        """Return the value at the position that is given; `state` has the values of the controls before this one."""
+        position = self.position(given)
+        return 10**position if self.powers else position * self.scale(state or {}) if self.scale else position
 
     def _refused(self, given: Any) -> InputError:
         return InputError(f"{self.name} must be from {self.low:g} to {self.high:g}; got {str(given)[:40]!r}")
 
     def show(self, door: str, given: Mapping[str, Any]) -> Any:
-        """Return the labelled control, set to what is given for it."""
+        """Return the labelled control, set to the position that is given for it."""
+        from dash import dcc, html
+
         name = identity(door, self.name)
-        kind = "powers" if self.powers else "number"
-        label = [self.label, html.Span(id=name | {"shown": kind}, className="shown")]
+        kind = "power" if self.powers else "computed" if self.scale else "number"
+        label = [self.label, html.Span(id=name | {"value": kind}, className="value")]
         value = given.get(self.name, self.start)
         control = dcc.Input(id=name, type="range", min=self.low, max=self.high, step=self.step, value=value)
         return html.Div(
@@ -59,17 +79,22 @@ class Choice:
     label: str
     options: Mapping[str, str] = field(hash=False)
     start: str
+    scale: ClassVar[None] = None
 
     def position(self, given: Any) -> str:
-        """Return the name, if it is one of the options."""
+        """Return the name, if it is one of the options; raise `InputError` otherwise."""
         if not isinstance(given, str) or given not in self.options:
-            raise InputError(f"{self.name} must be {', '.join(self.options)}; got {str(given)[:40]!r}")
+            raise InputError(f"{self.name} must be one of {', '.join(self.options)}; got {str(given)[:40]!r}")
         return given
 
-    read = position
+    def read(self, given: Any, _state: State | None = None) -> str:
+        """Return the name that is given."""
+        return self.position(given)
 
     def show(self, door: str, given: Mapping[str, Any]) -> Any:
         """Return the labelled radio buttons, set to what is given for them."""
+        from dash import dcc, html
+
         options: Any = [{"value": value, "label": label} for value, label in self.options.items()]
         value = given.get(self.name, self.start)
         buttons = dcc.RadioItems(options=options, value=value, id=identity(door, self.name), className="choices")
@@ -79,9 +104,12 @@ class Choice:
 Control = Slider | Choice
 
 
-def read(controls: Sequence[Control], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state that `given` (an address, a form) describes; what it does not name is at its start."""
-    return {control.name: control.read(given.get(control.name, control.start)) for control in controls}
+def read(controls: Sequence[Control], given: Mapping[str, Any]) -> State:
+    """Return the state at the positions that are given (by an address, by a page); others are at their start."""
+    state: State = {}
+    for control in controls:
+        state[control.name] = control.read(given.get(control.name, control.start), state)
+    return state
 
 
 def identity(door: str, name: str) -> dict[str, str]:
@@ -89,12 +117,8 @@ def identity(door: str, name: str) -> dict[str, str]:
     return {"control": f"{door}:{name}"}  # no dot: Dash ends ids of outputs at dots
 
 
-def inputs(door: str, controls: Sequence[Control]) -> dict[str, Input]:
+def inputs(door: str, controls: Sequence[Control]) -> "dict[str, Input]":
     """Return the inputs of a callback that is handed the positions of these controls by name."""
+    from dash import Input
+
     return {control.name: Input(identity(door, control.name), "value") for control in controls}
-
-
-def panel(door: str, controls: Sequence[Control], given: Mapping[str, Any]) -> Any:
-    """Return all controls, set to `given`."""
-    shown = [control.show(door, given) for control in controls]
-    return html.Div(shown, className="controls", role="group", **{"aria-label": "Settings"})

@@ -1,31 +1,32 @@
-"""Answers that are kept: a cache with a limit, in which what several visitors ask for at once is computed once."""
+"""A cache with a limit, in which what several visitors ask for at once is computed once."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-def kept(size: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Keep the last `size` answers of a function of hashable arguments."""
+def memoised(size: int, *names: str) -> Callable[[Callable[[dict[str, Any]], T]], Callable[[Mapping[str, Any]], T]]:
+    """Remember the last `size` answers of a function of a state; it is handed the settings of these names, and no others."""
 
-    def decorate(function: Callable[..., T]) -> Callable[..., T]:
-        cached = lru_cache(maxsize=size)(function)
-        running: dict[Hashable, Lock] = {}
+    def decorate(function: Callable[[dict[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
+        cached = lru_cache(maxsize=size)(lambda *values: function(dict(zip(names, values, strict=True))))
+        running: dict[tuple[Any, ...], Lock] = {}
         guard = Lock()
 
         @wraps(function)
-        def call(*args: Hashable) -> T:
+        def call(state: Mapping[str, Any]) -> T:
+            key = tuple(state[name] for name in names)
             with guard:
-                mine = running.setdefault(args, Lock())
+                mine = running.setdefault(key, Lock())
             try:
                 with mine:  # whoever waits here finds the answer in the cache
-                    return cached(*args)
+                    return cached(*key)
             finally:
                 with guard:
-                    running.pop(args, None)
+                    running.pop(key, None)
 
         return call
 

@@ -1,18 +1,29 @@
-"""One look for every plot of the page: theory as lines, simulation as points with error bars, colour-blind safe."""
+"""One look for every plot of the explorer: theory as lines, simulations as points with error bars; and the same as CSV."""
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from dash import dcc, html
 from numpy.typing import ArrayLike
 
-from attlas.claims.figure import COLOURS
+from attlas.claims.learners import learner
+from attlas.explorer.simulations import Stored
 
-MARKERS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x")
-INK, RULE = "#1a1a1a", "#d9dce1"  # of the file one downloads; on the page style sheets follow the reader's scheme
+SYMBOLS = {
+    "o": "circle",
+    "s": "square",
+    "^": "triangle-up",
+    "D": "diamond",
+    "v": "triangle-down",
+    "P": "cross",
+    "X": "x",
+}
+INK, RULE = "#1a1a1a", "#d9dce1"  # of a saved figure; on the page style sheets follow the reader's scheme
+
+Figure = dict[str, Any]  # as Plotly takes it
+Trace = dict[str, Any]
 
 
 def layout(x: str, y: str, **more: Any) -> dict[str, Any]:
@@ -24,57 +35,71 @@ def layout(x: str, y: str, **more: Any) -> dict[str, Any]:
         "paper_bgcolor": "#ffffff",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "margin": {"l": 60, "r": 20, "t": 20, "b": 50},
-        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "bgcolor": "rgba(0,0,0,0)"},
+        "legend": {
+            "orientation": "h",
+            "yanchor": "bottom",
+            "y": 1.02,
+            "x": 0,
+            "font": {"size": 12},
+            "bgcolor": "rgba(0,0,0,0)",
+        },
         "height": 384,
         "autosize": True,
         "hovermode": "closest",
-        "uirevision": "kept",  # a zoom survives the next move of a slider
+        "uirevision": "same",  # a zoom survives the next move of a slider
     }
     for name, value in more.items():
-        found = both if name in both else look
-        found[name] = found[name] | value if isinstance(found.get(name), dict) else value
+        part = both if name in both else look
+        part[name] = part[name] | value if isinstance(part.get(name), dict) else value
     return look | both
 
 
-BLANK = {"data": [], "layout": layout("", "")}
+BLANK: Figure = {"data": [], "layout": layout("", "", xaxis={"visible": False}, yaxis={"visible": False})}
 
 
-def line(x: ArrayLike, y: ArrayLike, name: str, i: int = 0, **more: Any) -> dict[str, Any]:
-    """Return a curve of the theory."""
-    style = {"color": COLOURS[i], "width": 2.5}
-    xs, ys = plain(x), plain(y)
-    return {"type": "scatter", "mode": "lines", "x": xs, "y": ys, "name": name, "line": style} | more
+def line(x: ArrayLike, y: ArrayLike, name: str, colour: str, **more: Any) -> Trace:
+    """Return a curve; `more` goes to its line's style (``dash``, ``width``)."""
+    style = {"color": colour, "width": 2.5} | more
+    return {"type": "scatter", "mode": "lines", "x": plain(x), "y": plain(y), "name": name, "line": style}
 
 
-def points(x: ArrayLike, y: ArrayLike, spread: ArrayLike, name: str, i: int = 0, **more: Any) -> dict[str, Any]:
-    """Return simulations with their standard errors."""
-    style = {"color": COLOURS[i], "symbol": MARKERS[i % len(MARKERS)], "size": 9}
-    bars = {"type": "data", "array": plain(spread), "color": COLOURS[i]}
-    trace = {"type": "scatter", "mode": "markers", "x": plain(x), "y": plain(y), "name": name, "marker": style}
-    return trace | {"error_y": bars} | more
+def points(x: ArrayLike, y: ArrayLike, name: str, colour: str, **more: Any) -> Trace:
+    """Return single points; `more` goes to their markers' style (``symbol``, ``size``)."""
+    style = {"color": colour, "size": 12, "opacity": 1} | more
+    return {"type": "scatter", "mode": "markers", "x": plain(x), "y": plain(y), "name": name, "marker": style}
 
 
-def plain(values: ArrayLike, digits: int = 6) -> list[Any]:
-    """Return numbers as JSON has them, to so many digits; what is not finite is a gap."""
-    flat = np.asarray(values, dtype=float)
-    if flat.ndim == 2:
-        return [plain(row, digits) for row in flat]
-    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in flat]
+def simulated(stored: Sequence[Stored], lines: Sequence[Trace] = ()) -> list[Trace]:
+    """Return the points of stored series with their standard errors, a trace for each learner; larger d, larger points.
+
+    A learner that has a line already, of the same name and colour, has no second entry in the legend.
+    """
+    known = {line["name"] for line in lines}
+    traces = []
+    for name in dict.fromkeys(found.series.name for found in stored):
+        rows = [
+            (*row, f"d = {series.settings['d']}, {row[-1]} seeds ({claim})", 8 + min(series.settings["d"], 240) / 24)
+            for claim, series in stored
+            for row in zip(series.x, series.mean, series.standard_error, series.seeds, strict=True)
+            if series.name == name
+        ]
+        x, mean, error, _, text, sizes = zip(*rows, strict=True)
+        look = learner(name)
+        trace = points(x, mean, look.name, look.colour, symbol=SYMBOLS[look.marker], size=list(sizes))
+        bars = {"error_y": {"type": "data", "array": plain(error)}, "text": list(text)}
+        traces.append(trace | bars | {"showlegend": look.name not in known})
+    return traces
 
 
-def graph(name: str, caption: str) -> Any:
-    """Return the place of a plot, with a button that saves it."""
-    options: Any = {"displaylogo": False, "displayModeBar": False, "responsive": True}
-    button = html.Button("Save figure", id={"save": name}, type="button", className="quiet")
-    body = dcc.Graph(id=name, config=options, className="plot", figure=BLANK)
-    return html.Figure(
-        [html.Figcaption([html.Span(caption), button]), html.Div(body, role="img", **{"aria-label": caption})]
-    )
-
-
-def file_link(name: str, label: str) -> Any:
-    """Return a link to data as CSV; the browser adds the settings to it as they change."""
-    return html.A(f"{label} (CSV)", id={"data": name}, href=f"/data/{name}.csv", download="")
+def curves_csv(x_name: str, y_name: str, lines: Mapping[str, tuple[Any, Any]], stored: Sequence[Stored]) -> str:
+    """Return curves by name, and stored series with their standard errors, as CSV."""
+    rows: list[tuple[Any, ...]] = [
+        (name, *xy, "", "", "", "") for name, c in lines.items() for xy in zip(*c, strict=True)
+    ]
+    for claim, s in stored:
+        name, d = learner(s.name).name, s.settings["d"]
+        rows += [(name, *row, d, claim) for row in zip(s.x, s.mean, s.standard_error, s.seeds, strict=True)]
+    return table(("what", x_name, y_name.replace(" ", "_"), "standard_error", "seeds", "d", "claim"), rows)
 
 
 def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -84,3 +109,11 @@ def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     writer.writerow(names)
     writer.writerows([float(cell) if isinstance(cell, np.floating) else cell for cell in row] for row in rows)
     return text.getvalue()
+
+
+def plain(values: ArrayLike, digits: int = 6) -> list[Any]:
+    """Return numbers as JSON has them, to this many digits; a value that is not finite is a gap."""
+    flat = np.asarray(values, dtype=float)
+    if flat.ndim == 2:
+        return [plain(row, digits) for row in flat]
+    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in flat]

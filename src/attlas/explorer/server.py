@@ -9,14 +9,15 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import flask
-
-from attlas.claims import Tier
+from attlas.claims import Tier, door
 from attlas.errors import AttlasError, InputError
-from attlas.explorer.jobs import Queue
-from attlas.explorer.page import DOORS, build
+from attlas.explorer.pages import names
+from attlas.explorer.queue import Queue
+
+if TYPE_CHECKING:
+    import flask  # and Dash with it only when there is something to serve: a job's process needs neither
 
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _LARGEST = 256 * 1024  # bytes of a request
@@ -28,9 +29,9 @@ def serve(
     port: int = 8050,
     tier: Tier = "quick",
     seed: int = 0,
-    tell: Callable[[str], object] = print,
+    echo: Callable[[str], object] = print,
 ) -> None:
-    """Serve the page until interrupted.
+    """Serve the explorer until interrupted.
 
     Parameters
     ----------
@@ -42,13 +43,13 @@ def serve(
         0 takes a free one.
     tier, seed
         Of the claims that are judged.
-    tell : callable
-        Is handed a line with the address once it answers.
+    echo : callable
+        Called with the line that gives the address, once the server answers.
     """
     from threadpoolctl import threadpool_limits
     from waitress.server import create_server
 
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a visitor who waits a moment is no news
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # that a visitor waits a moment is not worth a warning
     if not host:
         raise InputError("host must be an address such as 127.0.0.1; got nothing")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -58,12 +59,12 @@ def serve(
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise InputError(f"cannot listen on {host}, port {port}: {why}; try --port 0") from error
     port = listening.getsockname()[1]
-    shown = f"[{host}]" if family == socket.AF_INET6 else host
-    app = application(Path(store), (*LOCAL, shown), port, tier, seed)
+    name = f"[{host}]" if family == socket.AF_INET6 else host
+    app = application(Path(store), (*LOCAL, name), port, tier, seed)
     server = create_server(app, sockets=[listening], threads=8, clear_untrusted_proxy_headers=True)
     if not Path(store).exists():
-        tell(f"there is no store {store}: the page shows theory alone; `attlas run` fills one")
-    tell(f"attlas is at http://{shown}:{port}/ (Ctrl-C ends it)")
+        echo(f"No store at {store}: the pages show theory alone; `attlas run` makes one")
+    echo(f"attlas is at http://{name}:{port}/ (Ctrl-C ends it)")
     signal.signal(signal.SIGTERM, _end)
     try:
         with threadpool_limits(1):  # visitors share the cores; within one answer nothing is large
@@ -74,8 +75,12 @@ def serve(
 
 def application(
     store: Path, hosts: tuple[str, ...], port: int, tier: Tier = "quick", seed: int = 0, queue: Queue | None = None
-) -> flask.Flask:
+) -> "flask.Flask":
     """Return the WSGI application."""
+    import flask
+
+    from attlas.explorer.frame import build, warm
+
     app = build(store, queue or Queue(), tier, seed)
     server: flask.Flask = app.server
     server.config["MAX_CONTENT_LENGTH"] = _LARGEST
@@ -105,7 +110,7 @@ def application(
         if origin != f"http://{request.host}" or (foreign and request.headers.get("Sec-Fetch-Mode") != "navigate"):
             return "Requests from other pages are refused.\n", 403
         if not _known(request.path):
-            return flask.render_template_string(_MISSING, doors=DOORS), 404
+            return flask.render_template_string(_MISSING, doors=map(door, names())), 404
         return None
 
     @server.after_request
@@ -119,7 +124,7 @@ def application(
     def explain(error: AttlasError) -> Any:
         return f"{error}\n", 400, {"Content-Type": "text/plain; charset=utf-8"}
 
-    threading.Thread(target=_warm, daemon=True, name="explorer-warm").start()
+    threading.Thread(target=warm, args=(store,), daemon=True, name="explorer-warm").start()
     return server
 
 
@@ -127,10 +132,10 @@ def _known(path: str) -> bool:
     """Return whether there is anything at this path; Dash itself would show its page at all of them."""
     first, *rest = path.strip("/").split("/")
     if first == "data":
-        return len(rest) == 1
+        return len(rest) == 2
     if first == "claims":
         return len(rest) <= 1  # routes of their own, which refuse names that they do not know
-    return path.startswith(("/_dash-", "/assets/", "/_favicon")) or path.strip("/") in ("", *DOORS)
+    return path.startswith(("/_dash-", "/assets/", "/_favicon")) or path.strip("/") in ("", *names())
 
 
 def _names_this_machine(host: str) -> bool:
@@ -147,19 +152,7 @@ def _end(*_: Any) -> None:
     sys.exit(143)
 
 
-def _warm() -> None:
-    """Import what the first visitor would wait for."""
-    from attlas.explorer.pages import aim as bayes
-    from attlas.explorer.pages import features
-
-    for name in bayes.CHANNELS:
-        bayes.curve(name, 2, 0.25, 0.5)
-        bayes.diagram(name, 2, 0.25)
-    bayes.trained_curve("softmax", 2, 0.25, 0.5, 0.01)
-    features.shown({control.name: control.start for control in features.CONTROLS})
-
-
 _MISSING = """<!doctype html><html lang="en"><link rel="icon" href="data:,">
-<title>Not here · attlas</title><h1>There is nothing here</h1>
-<p>The doors are: {% for name, door in doors.items() %}<a href="/{{ name }}">{{ door.TITLE }}</a>
+<title>Not found · attlas</title><h1>There is no such page</h1>
+<p>The pages are: {% for door in doors %}<a href="/{{ door.key }}">{{ door.title }}</a>
 {% endfor %}<a href="/claims/">Claims</a></p></html>"""

@@ -1,113 +1,62 @@
-"""What the store holds of simulations that belong on a plot of the explorer."""
+"""The simulations of a store that belong on a plot of the explorer: claims say which points they have (`Claim.series`)."""
 
-from collections import defaultdict
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
+from attlas.claims import Series, doors, find, names
+from attlas.explorer.store_view import StoreView
 
-from attlas.claims import find
-from attlas.explorer.store_view import Followed
-from attlas.lab.verdicts import measurements
-from attlas.store import read
-
-# claim, its errors of S, and who made them: ||S - S_hat||^2/d; those of descent and training over the drawn teacher's size
-_BAYES = {
-    "aim.state-evolution": {"error": "message passing"},
-    "aim.sequence-length": {"error": "message passing"},
-    "aim.hardmax": {"error": "message passing"},
-    "aim.softmax-threshold": {"amp": "message passing"},
-    "aim.gradient-descent": {"single": "one descent", "averaged": "averaged descent"},
-    "trained.weight-decay": {"error": "trained"},
-}
-# claim, and which of its arrays (sizes, targets) is of which model
-_FEATURES = {
-    "features.bias-correlation": {"plain_curve": "attention", "biased_curve": "biased"},
-    "features.bias-misaligned": {"plain": "attention", "biased": "biased"},
-    "features.key-averages": {"attention": "finite", "network": "neurons"},
-}
-_FIRST = (
-    5.0  # seconds that a first reading is waited for: a store may be locked or large, and the theory beside it is not
-)
+_FIRST = 5.0  # seconds to wait for a first reading: a store may be locked or large, and the theory is neither
 
 
-class Simulated(NamedTuple):
-    """The mean of several seeds at one setting, and its standard error (0 for a single seed)."""
+class Stored(NamedTuple):
+    """A series, and the id of the claim that it belongs to."""
 
     claim: str
-    learner: str
-    settings: dict[str, Any]
-    x: float
-    mean: float
-    error: float
-    seeds: int
+    series: Series
 
 
-def bayes(store: Path) -> tuple[Simulated, ...]:
-    """Return errors of S against alpha."""
-    return _followed(store, "bayes").look(_FIRST)
+def stored(store: Path, door: str, x_name: str, y_name: str, settings: Collection[str]) -> list[Stored]:
+    """Return the series of a door, and of doors whose parent it is, that a plot of `y_name` against `x_name` can show.
+
+    Parameters
+    ----------
+    settings : collection of str
+        The settings that the plot knows. A series with any other is left out.
+    """
+    axes = (x_name, y_name)
+    return [
+        found
+        for found in _view(store, door).current(_FIRST)
+        if (found.series.x_name, found.series.y_name) == axes and set(found.series.settings) <= set(settings)
+    ]
 
 
-def features(store: Path) -> tuple[Simulated, ...]:
-    """Return test errors over the variance of the target, against the number of samples."""
-    return _followed(store, "features").look(_FIRST)
+def trouble(store: Path, door: str) -> str:
+    """Return why the simulations of a door could not be read when they were last asked for; nothing if they could."""
+    return _view(store, door).error
 
 
 @cache
-def _followed(store: Path, door: str) -> Followed[tuple[Simulated, ...]]:
-    return Followed(store, lambda path: _load(path, door), ())
+def _view(store: Path, door: str) -> StoreView[tuple[Stored, ...]]:
+    return StoreView(store, lambda path: _load(path, door), ())
 
 
-def _load(store: Path, door: str) -> tuple[Simulated, ...]:
+def _load(store: Path, door: str) -> tuple[Stored, ...]:
+    from attlas.lab.verdicts import measurements
+    from attlas.store import read
+
     if not store.exists():
         return ()
-    wanted = _BAYES if door == "bayes" else _FEATURES
-    values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
-    records = list(read(store, list(wanted)))
-    for claim in find(list(wanted)):
-        mine = [r for r in records if r.claim == claim.id and r.version == claim.version]
-        for m in measurements(claim, mine):
-            for key, learner in wanted[claim.id].items():
-                add = _add_bayes if door == "bayes" else _add_curve
-                add(values, claim.id, learner, m.point, m.result, key)
-    return tuple(
-        Simulated(claim, learner, dict(settings), x, float(np.mean(v)), _error(v), len(v))
-        for (claim, learner, settings, x), v in sorted(values.items(), key=repr)
-    )
-
-
-def _add_bayes(values: Any, claim: str, learner: str, point: Any, result: Any, key: str) -> None:
-    if not np.isfinite(result.get(key, np.nan)):
-        return
-    channel = getattr(point, "channel", "hardmax" if claim == "aim.hardmax" else "softmax")
-    settings = {
-        "channel": channel,
-        "tokens": getattr(point, "tokens", 2),
-        "noise": point.noise if channel == "linear" else 0.0,
-        "rho": point.rho,
-        "decay": getattr(point, "decay", None),
-        "d": point.d,
-    }
-    values[claim, learner, tuple(settings.items()), point.alpha].append(float(result[key]))
-
-
-def _add_curve(values: Any, claim: str, learner: str, point: Any, result: Any, key: str) -> None:
-    from attlas.claims.features import bias_misaligned as features_bias_misaligned
-    from attlas.claims.features import key_averages as features_key_averages
-
-    names = {
-        "features.bias-misaligned": features_bias_misaligned.TARGETS,
-        "features.key-averages": features_key_averages.TARGETS,
-    }
-    targets = names.get(claim) or [f"correlation {point.power}"]
-    curves = np.asarray(result[key]).reshape(len(result["sizes"]), -1)
-    for target, curve in zip(targets, curves.T, strict=True):
-        bias = float(point.bias) if learner == "biased" else 0.0
-        settings = {"target": target, "d": point.d, "keys": point.keys, "bias": bias}
-        for n, error in zip(result["sizes"], curve, strict=True):
-            values[claim, learner, tuple(settings.items()), float(n)].append(float(error))
-
-
-def _error(values: list[float]) -> float:
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+    family = {key for key, other in doors().items() if door in (key, other.parent)}
+    ids = [name for name in names() if name.split(".")[0] in family]
+    claims = [claim for claim in (find(ids) if ids else ()) if claim.series]
+    records = list(read(store, [claim.id for claim in claims]))
+    found = []
+    for claim in claims:
+        mine = [record for record in records if (record.claim, record.version) == (claim.id, claim.version)]
+        if mine and claim.series:
+            found += [Stored(claim.id, series) for series in claim.series(measurements(claim, mine))]
+    return tuple(found)

@@ -1,4 +1,4 @@
-"""Things made from a store, made again in the background when the store has changed: nobody waits for a disk or a lock."""
+"""Something made from a store, and made again in the background when the store changes: no visitor waits for a disk."""
 
 import threading
 import time
@@ -9,50 +9,58 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Followed(Generic[T]):
-    """What `make` last made of a store.
+class StoreView(Generic[T]):
+    """The latest value of a function of a store.
 
     Parameters
     ----------
     store : path
         It need not exist.
     make : callable
+        ``make(store) -> T``.
     start : T
-        What there is until something was made.
+        The value until there is one.
     patience : float
-        Made again at most every so many seconds: a sweep may be writing.
+        Seconds between two calls of `make`, at least: a sweep may be writing.
 
     Attributes
     ----------
     error : str
-        Why the last attempt failed; what was made before it stands.
+        Why the last call of `make` failed; the value before it stays.
     """
 
     def __init__(self, store: Path, make: Callable[[Path], T], start: T, patience: float = 10.0) -> None:
-        self._store, self._make, self._made, self._patience = store, make, start, patience
-        self._seen: tuple[int, ...] | None = None
+        self._store, self._make, self._value, self._patience = store, make, start, patience
+        self._stamp: tuple[int, ...] | None = None
         self._when = -float("inf")
-        self._busy = threading.Lock()
+        self._guard = threading.Lock()
+        self._work: threading.Thread | None = None
         self.error = ""
 
-    def look(self, wait: float = 0.0) -> T:
-        """Return what was last made; who finds it stale has it made again, and waits for that so many seconds."""
-        stale = self._seen != stamp(self._store) and time.monotonic() - self._when > self._patience
-        if stale and self._busy.acquire(blocking=False):
-            work = threading.Thread(target=self._again, daemon=True, name="explorer-store")
-            work.start()
-            work.join(wait)
-        return self._made
+    def current(self, wait: float = 0.0) -> T:
+        """Return the latest value, and have the next one made if the store has changed.
 
-    def _again(self) -> None:
-        seen = stamp(self._store)  # before: what changes meanwhile is looked at again
+        Parameters
+        ----------
+        wait : float
+            Seconds to wait for a first value.
+        """
+        with self._guard:
+            stale = self._stamp != stamp(self._store) and time.monotonic() - self._when > self._patience
+            if stale and not (self._work and self._work.is_alive()):
+                self._work = threading.Thread(target=self._update, daemon=True, name="explorer-store")
+                self._work.start()
+        if self._stamp is None and self._work:
+            self._work.join(wait)
+        return self._value
+
+    def _update(self) -> None:
+        before = stamp(self._store)  # taken first: a change during the work is seen by the next call
         try:
-            self._made, self.error = self._make(self._store), ""
-        except Exception as error:  # such as a damaged store: told until it has changed
+            self._value, self.error = self._make(self._store), ""
+        except Exception as error:  # such as a damaged store: reported until it changes
             self.error = str(error)
-        finally:
-            self._seen, self._when = seen, time.monotonic()
-            self._busy.release()
+        self._stamp, self._when = before, time.monotonic()
 
 
 def stamp(store: Path) -> tuple[int, ...]:

@@ -6,34 +6,43 @@ What can such a layer learn, from how many samples, and what does a biased query
 import importlib
 from typing import TYPE_CHECKING, Any
 
+# targets and their complexity
 from attlas.features import targets as targets
 from attlas.features.complexity import Complexity as Complexity
 from attlas.features.complexity import complexity as complexity
+
+# frozen weights
 from attlas.features.heads import attention_heads as attention_heads
 from attlas.features.heads import mlp_neurons as mlp_neurons
-from attlas.features.ridge import Curve as Curve
+
+# learning curves and sample cost
+from attlas.features.nested_curve import Curve as Curve
 from attlas.features.sample_cost import cost_interval as cost_interval
 from attlas.features.sample_cost import exponent as exponent
 from attlas.features.sample_cost import sample_cost as sample_cost
 
 if TYPE_CHECKING:
     from attlas.features.constrained import ConstrainedAttentionRegressor as ConstrainedAttentionRegressor
-    from attlas.features.estimators import RandomAttentionFeatures as RandomAttentionFeatures
-    from attlas.features.estimators import RandomAttentionRegressor as RandomAttentionRegressor
-    from attlas.features.estimators import RandomMLPFeatures as RandomMLPFeatures
-    from attlas.features.estimators import learning_curve as learning_curve
     from attlas.features.kernels import attention_kernel as attention_kernel
     from attlas.features.kernels import mlp_kernel as mlp_kernel
+    from attlas.features.learning_curves import TargetData as TargetData
+    from attlas.features.learning_curves import learning_curve as learning_curve
+    from attlas.features.learning_curves import sample_sizes as sample_sizes
+    from attlas.features.regressor import RandomAttentionRegressor as RandomAttentionRegressor
+    from attlas.features.transformers import RandomAttentionFeatures as RandomAttentionFeatures
+    from attlas.features.transformers import RandomMLPFeatures as RandomMLPFeatures
 
 # these bring scikit-learn and numba, seconds that a command line should not wait for
 _LATER = {
     "ConstrainedAttentionRegressor": "constrained",
-    "RandomAttentionFeatures": "estimators",
-    "RandomAttentionRegressor": "estimators",
-    "RandomMLPFeatures": "estimators",
-    "learning_curve": "estimators",
+    "RandomAttentionFeatures": "transformers",
+    "RandomAttentionRegressor": "regressor",
+    "RandomMLPFeatures": "transformers",
+    "TargetData": "learning_curves",
     "attention_kernel": "kernels",
+    "learning_curve": "learning_curves",
     "mlp_kernel": "kernels",
+    "sample_sizes": "learning_curves",
 }
 
 

@@ -1,4 +1,4 @@
-"""What the estimators share: checking input of either shape, drawing the frozen heads, making features."""
+"""What the estimators share: sequences of either shape, targets, penalties and random states, checked."""
 
 from typing import Any
 
@@ -9,17 +9,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from attlas.errors import InputError
-from attlas.features.heads import attention_heads
 from attlas.features.ridge import GRID
-from attlas.features.sequences import bias_matrix, sequences
+from attlas.features.sequences import sequences
 from attlas.inputs import integer
-from attlas.layers import random_feature_attention
 
 Array = NDArray[Any]
 
 
 class OnSequences(BaseEstimator):
-    """What the estimators share: checking X, 3-D or 2-D, and the frozen heads."""
+    """An estimator on sequences, X of shape (n, 1 + keys, d) or (n, numbers)."""
 
     token_dim: int | None
     token_dim_: int
@@ -60,33 +58,11 @@ class OnSequences(BaseEstimator):
         return tags
 
 
-def draw_heads(n_heads: Any, d: int, bias: Any, random_state: Any) -> Array:
-    """Return the frozen heads (n_heads, d + 1, d + 1), bias included."""
-    return attention_heads(integer(n_heads, "n_heads"), d, seed_of(random_state)) + bias_matrix(bias, d)
-
-
 def seed_of(random_state: Any) -> np.random.Generator:
     """Return a generator for scikit-learn's kinds of random state, or the generator given."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(check_random_state(random_state).randint(0, 2**31 - 1, size=4))
-
-
-def make_features(X: Array, heads: Array, activation: str, dtype: np.dtype[Any]) -> Array:
-    """Return the features (n, heads (d + 1)) without the factor 1/sqrt(M)."""
-    missing = np.isnan(X[:, 1:, 0])
-    if np.abs(X).max(initial=0, where=~np.isnan(X)) > np.sqrt(np.finfo(dtype).max):
-        raise InputError(f"X has entries too large for features in {dtype}; scale the tokens down")
-    tokens = np.nan_to_num(X.astype(dtype)) if missing.any() else X.astype(dtype)
-    found = random_feature_attention(tokens, heads.astype(dtype), activation, ~missing if missing.any() else None)
-    return np.asarray(found.reshape(len(X), -1))
-
-
-def finite(found: Array, what: str) -> Array:
-    """Return `found`, or raise `InputError` if something overflowed on the way."""
-    if not np.isfinite(found).all():
-        raise InputError(f"{what} overflow on these tokens; scale them down")
-    return found
 
 
 def regression_targets(y: Any, n: int, model: str) -> Array:

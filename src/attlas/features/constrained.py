@@ -10,8 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from attlas.errors import InputError
-from attlas.features.base import OnSequences, draw_heads, finite, make_features, regression_targets, spread_of
+from attlas.features.base import OnSequences, regression_targets, spread_of
+from attlas.features.frozen_heads import draw_heads
 from attlas.features.group_ball import BallMinimum, GroupBall, huber, minimise
+from attlas.features.head_features import finite, make_features
 from attlas.features.ridge import GRID, dual_path, factor, solve
 from attlas.inputs import integer, real
 from attlas.numerics import stream
@@ -43,7 +45,7 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
         On the certified gap of the empirical risk, relative to the standard deviation of y.
     max_iter : int, default 5000
     fit_intercept : bool, default True
-        Learn y less its mean. Without it this is the paper's estimator.
+        Learn y minus its mean. Without it this is the paper's estimator.
 
     Attributes
     ----------
@@ -55,6 +57,8 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
     risk_, gap_ : float
         The empirical risk, and a bound on how far it is above the smallest possible.
     n_iter_ : int
+    status_ : Status
+        "converged" if the gap is within `tol`; else there is a `ConvergenceWarning`, too.
 
     Notes
     -----
@@ -124,15 +128,15 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
         if radius is None:
             radius = self._choose(F, target, energy, scale)
         found = self._minimise(F, target, radius, energy, scale)
-        self.radius_, self.coef_, self.risk_, self.gap_, self.n_iter_ = float(radius), *found
+        self.radius_, self.coef_, self.risk_, self.gap_ = float(radius), found.value, found.risk, found.residual
+        self.n_iter_, self.status_ = found.steps, found.status
         norms = np.linalg.norm(self.coef_, axis=1)
         order = np.argsort(-norms, kind="stable")
         self.kept_heads_ = order[norms[order] > 0]
-        goal = self.tol * scale
-        if self.gap_ > goal:
+        if not found.converged:
             warnings.warn(
                 f"after {self.n_iter_} steps the risk {self.risk_:.3g} is known to be within {self.gap_:.1e} of the"
-                f" smallest, not {goal:.1e}; raise max_iter or tol",
+                f" smallest, not {self.tol * scale:.1e}; raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -153,11 +157,11 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
         ridge = F[train].T @ solve(factor(K, path.penalties[path.best]), y[train, None])
         size = float(np.linalg.norm(ridge.reshape(self.heads_.shape[:2]), axis=1).sum()) or 1.0
         radii = size * 2.0 ** np.arange(-4, 4)
-        found = [self._minimise(F[train], y[train], radius, energy, scale).V for radius in radii]
+        found = [self._minimise(F[train], y[train], radius, energy, scale).value for radius in radii]
         risks = [float(huber(y[test] - F[test] @ V.ravel(), self.delta * scale).mean()) for V in found]
         return float(radii[int(np.argmin(risks))])
 
     def _minimise(self, F: Array, y: Array, radius: float, energy: float, scale: float) -> BallMinimum:
         heads = len(self.heads_)
-        goal = self.tol * scale
-        return minimise(F, y, GroupBall(radius, energy / heads), heads, self.delta * scale, goal, self.max_iter)
+        options: dict[str, Any] = {"tol": self.tol * scale, "max_steps": self.max_iter, "throw": False}
+        return minimise(F, y, GroupBall(radius, energy / heads), heads, self.delta * scale, **options)

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attlas.numerics import Event, Progress, Solution, Status
+
 Array = NDArray[np.float64]
 
-_CHECK = 10  # steps between certificates
+CHECK = 10  # steps between certificates
 _RELAX = 1.7
 _SCALE = 0.3  # of the length of a row of F that is worth one unit of v: of .03, .1, .3, 1 it took the fewest steps
 
@@ -73,13 +75,20 @@ class GroupBall:
         return np.asarray(soft * (r / np.linalg.norm(soft)))
 
 
-class BallMinimum(NamedTuple):
-    """Where it ended: the point (groups, size), its risk, a bound on how far that is above the smallest, the steps taken."""
+@dataclass(frozen=True)
+class BallMinimum(Solution[Array]):
+    """The best point met, (groups, size), as a `Solution`.
 
-    V: Array
-    risk: float
-    gap: float
-    steps: int
+    Its residual is the certified gap: a bound on how far the risk is above the smallest. Its history is the gap at each
+    certificate, `CHECK` steps apart.
+
+    Attributes
+    ----------
+    risk : float
+        The mean loss at the point.
+    """
+
+    risk: float = np.nan
 
 
 def huber(residual: Array, width: float) -> Array:
@@ -89,7 +98,16 @@ def huber(residual: Array, width: float) -> Array:
 
 
 def minimise(
-    F: NDArray[Any], y: Array, ball: GroupBall, groups: int, width: float, tol: float, max_steps: int
+    F: NDArray[Any],
+    y: Array,
+    ball: GroupBall,
+    groups: int,
+    width: float,
+    *,
+    tol: float,
+    max_steps: int = 5000,
+    progress: Progress | None = None,
+    throw: bool = True,
 ) -> BallMinimum:
     """Minimise the mean of Huber's loss of F v - y over the ball, by alternating between the two and the graph of F.
 
@@ -101,10 +119,18 @@ def minimise(
     ----------
     F : array of shape (n, p)
         Columns in `groups` blocks of equal length.
+    y : array of shape (n,)
+    ball : GroupBall
+    groups : int
     width : float
         Of Huber's loss.
     tol : float
         On the certified gap.
+    max_steps : int, default 5000
+    progress : callable, optional
+        Called with an `Event` at every certificate; its value is the gap.
+    throw : bool, default True
+        Raise `ConvergenceError` if the tolerance is not reached.
 
     References
     ----------
@@ -118,26 +144,30 @@ def minimise(
     reach = 1 / (n * rho)
     v, f = np.zeros(A.shape[1]), np.zeros(n)  # a point of the graph, f = A v
     dual_v, dual_f = np.zeros_like(v), np.zeros_like(f)
-    best, bound = BallMinimum(np.zeros((groups, A.shape[1] // groups)), float(huber(y, width).mean()), np.inf, 0), 0.0
+    best, risk, bound, gaps = np.zeros((groups, A.shape[1] // groups)), float(huber(y, width).mean()), 0.0, []
     for step in range(max_steps + 1):
         u = scaled.project((v - dual_v).reshape(groups, -1)).ravel()
         e = f - dual_f - y
         near = y + np.where(np.abs(e) <= width + reach, e * (width / (width + reach)), e - reach * np.sign(e))
-        if step % _CHECK == 0 or step == max_steps:
-            risk = float(huber(_times(A, u) - y, width).mean())
+        if step % CHECK == 0 or step == max_steps:
+            here = float(huber(_times(A, u) - y, width).mean())
             s = np.clip(rho * (f - dual_f - near), -1 / n, 1 / n)
             support = scaled.support(-_times(A.T, s).reshape(groups, -1))
             bound = max(bound, float(-(s @ y) - 0.5 * n * width * (s @ s) - support))
-            if risk < best.risk:
-                best = best._replace(V=u.reshape(groups, -1), risk=risk)
-            best = best._replace(gap=best.risk - bound, steps=max(step, 1))
-            if best.gap <= tol:
+            if here < risk:
+                best, risk = u.reshape(groups, -1), here
+            gaps.append(risk - bound)
+            if progress is not None:
+                progress(Event(step, max_steps, f"risk {risk:.3g}, certified to {gaps[-1]:.1e}", gaps[-1]))
+            if gaps[-1] <= tol:
                 break
         u, near = _RELAX * u + (1 - _RELAX) * v, _RELAX * near + (1 - _RELAX) * f
         v, f = project(u + dual_v, near + dual_f)
         dual_v += u - v
         dual_f += near - f
-    return best._replace(V=best.V / scale)
+    status = Status.CONVERGED if gaps[-1] <= tol else Status.OUT_OF_STEPS
+    found = BallMinimum(best / scale, status, gaps[-1], max(step, 1), np.array(gaps), risk)
+    return found.or_raise("the constrained fit") if throw else found
 
 
 def _onto_graph(A: NDArray[Any]) -> Callable[[Array, Array], tuple[Array, Array]]:

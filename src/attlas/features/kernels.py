@@ -22,6 +22,7 @@ from attlas.errors import InputError
 from attlas.features.kappa import SERIES, TERMS, arc_cosine, biased_relu, hermite_coefficients, same_relu
 from attlas.features.sequences import bias_matrix, sequences
 from attlas.layers import with_one
+from attlas.numerics import Event, Progress
 
 Array = NDArray[np.float64]
 
@@ -31,7 +32,12 @@ _KEYS = 256  # on each side of a block of key pairs: half a megabyte, which stay
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused in a sentence
 def attention_kernel(
-    X: ArrayLike, X2: ArrayLike | None = None, *, bias: float | ArrayLike = 0.0, activation: str = "relu"
+    X: ArrayLike,
+    X2: ArrayLike | None = None,
+    *,
+    bias: float | ArrayLike = 0.0,
+    activation: str = "relu",
+    progress: Progress | None = None,
 ) -> Array:
     """Return the kernel of random-feature attention with infinitely many heads.
 
@@ -45,6 +51,8 @@ def attention_kernel(
         W_0: a strength b for b [[I, 0], [0, 0]], or the matrix itself.
     activation : {"relu", "exp"}
         Softmax has no closed form, because its normaliser couples the keys.
+    progress : callable, optional
+        Called with an `Event` as rows of the kernel are finished.
 
     Returns
     -------
@@ -78,6 +86,8 @@ def attention_kernel(
             block /= first.counts[rows, None] * second.counts[columns]
             if X2 is None:
                 K[columns, rows] = np.tril(block) + np.tril(block, -1).T if columns == rows else block.T
+        if progress is not None:
+            progress(Event(rows.stop, len(K), f"kernel: {rows.stop} of {len(K)} rows"))
     if not np.isfinite(K).all():
         raise InputError("the kernel overflows on these tokens; scale them, or the bias, down")
     return K

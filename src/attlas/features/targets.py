@@ -1,4 +1,4 @@
-"""Functions of a query and its keys that a learner is asked to find. A target of one's own is any function X -> (n,).
+"""Functions of a query and its keys that a learner is asked to find. A target of your own is any function X -> (n,).
 
 References
 ----------
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from attlas.errors import InputError
 from attlas.features.sequences import sequences
 from attlas.inputs import array, integer, real
-from attlas.numerics import Seed, generator
+from attlas.numerics import Seed, generator, stream
 
 Array = NDArray[np.float64]
 
@@ -149,6 +149,51 @@ class Correlation:
         if self.key_power:
             values = values * (X[:, 1:] @ _fitting(self.beta, X)) ** self.key_power
         return np.asarray(np.nanmean(values, axis=1))
+
+
+def named(name: str, d: int, seed: int) -> Query | KeyAverage | Correlation:
+    """Return the target of a family and power, its direction and its rotation drawn at random.
+
+    ===============  ============================================
+    "query 2"        <beta, x_0>^2
+    "keys 2"         (1/N) sum_i <beta, x_i>^2
+    "correlation 2"  (1/N) sum_i <x_0, x_i>^2
+    "rotated 2"      (1/N) sum_i <x_0, S x_i>^2, S a rotation
+    "weighted 2"     (1/N) sum_i <x_0, x_i>^2 <beta, x_i>
+    ===============  ============================================
+
+    Parameters
+    ----------
+    name : str
+        As in the table, with any power of at least 1.
+    d : int
+    seed : int
+        Targets of one seed share beta and S.
+
+    Raises
+    ------
+    InputError
+        If there is no such family, or the power is not an integer.
+    """
+    family, _, power = name.partition(" ")
+    if not power.isdigit():
+        raise InputError(f"a target is named by its family and power, such as 'keys 2'; got {name!r}")
+    rng = stream(seed, "target")
+    beta = rng.standard_normal(integer(d, "d"))
+    beta /= np.linalg.norm(beta)
+    rotation = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    match family:
+        case "query":
+            return Query(beta, int(power))
+        case "keys":
+            return KeyAverage(beta, int(power))
+        case "correlation":
+            return Correlation(int(power))
+        case "rotated":
+            return Correlation(int(power), S=rotation)
+        case "weighted":
+            return Correlation(int(power), beta=beta, key_power=1)
+    raise InputError(f"no target family {family!r}; available: query, keys, correlation, rotated, weighted")
 
 
 def noisy(values: ArrayLike, ratio: float, seed: Seed) -> Array:

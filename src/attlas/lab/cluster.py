@@ -112,7 +112,7 @@ def ignored_interrupts() -> Iterator[None]:
 
 def _lost(error: BaseException) -> AttlasError:
     return AttlasError(
-        f"the scheduler is gone ({error}); every result kept so far is safe, the same command does the rest"
+        f"the scheduler is gone ({error}); every result so far is safe; run the same command again to finish"
     )
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol, TextIO
 
 
-class Progress(Protocol):
+class Display(Protocol):
     """What the driver tells: how much is done, and things worth a line."""
 
     def update(self, done: int, left: float | None) -> None:
@@ -19,7 +19,7 @@ class Progress(Protocol):
 
 
 @contextmanager
-def progress(total: int, done: int, stream: TextIO | None = None) -> Iterator[Progress]:
+def progress(total: int, done: int, stream: TextIO | None = None) -> Iterator[Display]:
     """Show progress on `stream` (standard error): a bar if it is a terminal, a line now and then if not."""
     stream = stream or sys.stderr
     if not stream.isatty() or os.environ.get("TERM", "dumb") in ("dumb", "unknown"):

@@ -15,7 +15,7 @@ from attlas.inputs import integer
 from attlas.lab import cluster, executors, processes
 from attlas.lab.execute import Computed, Job
 from attlas.lab.plan import Cell, plan
-from attlas.lab.progress import Progress, progress
+from attlas.lab.progress import Display, progress
 from attlas.lab.slurm import slurm_cluster, slurm_settings
 from attlas.store import Record, Store, read
 
@@ -152,7 +152,7 @@ def _drive(
     start: Callable[[executors.Jobs], Iterator[Computed]],
     keeper: Store,
     summary: Summary,
-    show: Progress,
+    show: Display,
     workers: int,
 ) -> None:
     """Lease, compute, keep: until nothing of the plan is left that this run could do."""
@@ -244,7 +244,7 @@ def _stoppable(tasks: Sequence[Cell], store: Path | str) -> Iterator[None]:
     except KeyboardInterrupt:
         path = Path(store)
         kept = {r.key for r in read(path)} & {t.key for t in tasks} if path.is_file() and path.stat().st_size else set()
-        sentence = f"Stopped: {len(kept)} of {len(tasks)} points are in {store}. The same command again does the rest."
+        sentence = f"Stopped: {len(kept)} of {len(tasks)} points are in {store}. Run the same command again to finish."
         raise Stopped(sentence, caught[-1] if caught else signal.SIGINT) from None
     finally:
         for number, handler in before.items():

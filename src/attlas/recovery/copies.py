@@ -21,7 +21,7 @@ from attlas.inputs import array, integer
 from attlas.numerics import stream
 from attlas.recovery.examples import Examples
 from attlas.recovery.layer import Layer
-from attlas.recovery.oracle import Counted, Oracle
+from attlas.recovery.oracle import CountingOracle, Oracle
 from attlas.recovery.variable_projection import eliminate
 
 Array = NDArray[np.float64]
@@ -67,22 +67,23 @@ def copies(
         raise InputError("a and b must be two different tokens of the same dimension")
     if grid not in ("ratios", "copies"):
         raise InputError(f"grid must be ratios or copies; got {grid!r}")
-    ask = Counted(oracle, len(first))
+    ask = CountingOracle(oracle, len(first))
     at_a, at_b = ask(first[None]), ask(second[None])  # a V_sum and b V_sum
     return _family(ask, first, second, H, _counts(H, grid), at_a, at_b)
 
 
-def learn_from_copies(ask: Counted, d: int, heads: int, seed: int) -> Layer | None:
+def learn_from_copies(ask: CountingOracle, total: Array, heads: int, seed: int) -> Layer | None:
     """Return a layer of so many heads from copies alone, or None where the logits of a family came out complex.
+
+    `total` (d, d_out) is the sum of all values, the answers to single unit vectors.
 
     For every final token b of a basis, the logits b^T Theta_h v of the directions v of another one, each an unordered set.
     Which belongs to which head is told by additivity: the logits of v + v' are the sums of those of v and v', and those of
     b + b' likewise. 2 d^2 - 1 families; all H! orders are tried, so this is for a handful of heads. The values are then
     linear in the answers to ordinary queries.
     """
-    rng = stream(seed, "copies")
+    d, rng = len(total), stream(seed, "copies")
     tokens, directions = (np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(2))
-    total = np.array([ask(row[None]) for row in np.eye(d)])
     counts = _counts(heads, "ratios")
 
     def logits(b: Array, v: Array) -> Array:
@@ -119,7 +120,7 @@ def _counts(heads: int, grid: str) -> list[tuple[int, int]]:
 
 
 def _family(
-    ask: Counted, a: Array, b: Array, H: int, counts: list[tuple[int, int]], at_a: Array, at_b: Array
+    ask: CountingOracle, a: Array, b: Array, H: int, counts: list[tuple[int, int]], at_a: Array, at_b: Array
 ) -> Copies:
     """Return the logits b^T Theta_h (a - b) from the answers to t copies of a and q of b."""
     x = np.array([0.0, *(t / q for t, q in counts)])

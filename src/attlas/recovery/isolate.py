@@ -24,42 +24,39 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from attlas.errors import AttlasError
 from attlas.numerics import stream
+from attlas.recovery.half_turn import Plane, cells_of, steps_of, turn
 from attlas.recovery.layer import Layer
-from attlas.recovery.oracle import Counted
+from attlas.recovery.oracle import CountingOracle
+from attlas.recovery.view import Lost, View
 
 Array = NDArray[np.float64]
 
 LONG = 1e8  # of u, while steps are searched
 LONGER = 1e11  # for heads so flat that they are not saturated at 1e8
-_NARROW = 3e-5  # radians: an interval in which a head is neither off nor on holds that one step
 _SATURATED = 36.0  # a logit beyond this leaves the other side at 2e-16
 _CLEAR = 2e-3  # sine of the angle to the nearest step, of directions that count as saturated
-_STEPS = 40  # bisections of an interval with one step
-_SPLITS = 300  # intervals looked into in one half turn, before the answers are taken not to be those of heads
-_ROUNDING = 1e-12  # noise below this is none
 NOISE = 5e-5  # relative, beyond which steps are not found
 
 
-class _Lost(AttlasError):
-    """This plane or these final tokens do not separate the heads; others may."""
-
-
 def isolate(
-    ask: Counted, d: int, seed: int, noise: float = 0.0, lengths: tuple[float, ...] = (LONG, LONGER), attempts: int = 5
+    ask: CountingOracle,
+    total: Array,
+    seed: int,
+    noise: float = 0.0,
+    lengths: tuple[float, ...] = (LONG, LONGER),
+    attempts: int = 5,
 ) -> Iterator[tuple[Layer, float]]:
     """Yield what each attempt that separated the heads found, and the noise it assumed.
 
-    Heads of equal Theta come out as one, silent ones not.
-
-    Without noise the first is right; noise can mislead an attempt, which fresh queries tell.
+    Heads of equal Theta come out as one, silent ones not. Without noise the first is right; noise can mislead an attempt,
+    which fresh queries tell. It may yield nothing: bisections and attempts are counted.
 
     Parameters
     ----------
-    ask : Counted
-    d : int
-        At least 2.
+    ask : CountingOracle
+    total : array of shape (d, d_out)
+        The answers to single unit vectors, which are the sum of all values; d at least 2.
     seed : int
     noise : float
         Of the answers, relative, if it is known; more, if it is measured, counts.
@@ -68,21 +65,20 @@ def isolate(
     attempts : int
         Planes and final tokens to try at each: one may be close to the steps of two heads at once.
     """
-    total = np.array([ask(row[None]) for row in np.eye(d)])
     for long in lengths:
         rng = stream(seed, "isolate", f"{long:g}")
         level = max(noise, _measured_noise(ask, total, long, rng))
         for _ in range(attempts if level <= NOISE else 0):
             try:
-                yield _attempt(ask, d, total, level, long, rng), level
-            except _Lost:
+                yield _attempt(ask, total, level, long, rng), level
+            except Lost:
                 continue
 
 
-def _measured_noise(ask: Counted, total: Array, long: float, rng: np.random.Generator) -> float:
+def _measured_noise(ask: CountingOracle, total: Array, long: float, rng: np.random.Generator) -> float:
     """Return by how much D(u) differs from 2 D(u/2), relative: nothing but noise, where all heads are saturated."""
     b, *directions = rng.standard_normal((4, len(total)))
-    view = _View(ask, b / np.linalg.norm(b), total, 0.0, long)
+    view = View(ask, b / np.linalg.norm(b), total, 0.0, long)
     lengths = [long / np.linalg.norm(u) for u in directions]
     pairs = [(view(size * u / 2)[1], view(size * u)[1]) for size, u in zip(lengths, directions, strict=True)]
     missed = [float(np.linalg.norm(twice - 2 * once)) for once, twice in pairs]
@@ -90,18 +86,19 @@ def _measured_noise(ask: Counted, total: Array, long: float, rng: np.random.Gene
     return max(difference / max(answer, 1e-300) for difference, answer in zip(missed, answers, strict=True))
 
 
-def _attempt(ask: Counted, d: int, total: Array, noise: float, long: float, rng: np.random.Generator) -> Layer:
+def _attempt(ask: CountingOracle, total: Array, noise: float, long: float, rng: np.random.Generator) -> Layer:
+    d = len(total)
     b = rng.standard_normal(d)
     b /= np.linalg.norm(b)
     basis = np.linalg.qr(rng.standard_normal((d, d)))[0].T  # rows; the first two span the plane
-    view = _View(ask, b, total, noise, long)
-    plane = _Plane(view, basis)
-    steps = _steps(plane)
+    view = View(ask, b, total, noise, long)
+    plane = Plane(view, basis)
+    steps = steps_of(plane)
     if not steps:
         if np.linalg.norm(total) == 0:
-            raise _Lost("the answers are zero")
+            raise Lost("the answers are zero")
         return Layer(np.zeros((1, d, d)), total[None])  # linear: one head that looks at all alike
-    cells = _cells(plane, steps)
+    cells = cells_of(plane, steps)
     g = np.empty((len(steps), d))
     V = np.diff(cells, axis=0)
     for h, (angle, _) in enumerate(steps):
@@ -116,136 +113,27 @@ def _attempt(ask: Counted, d: int, total: Array, noise: float, long: float, rng:
     return Layer(Theta, V)
 
 
-class _View:
-    """What is seen with the final token b: D(u) for two tokens [b + u; b], and for three; with what relative noise."""
-
-    def __init__(self, ask: Counted, b: Array, total: Array, noise: float, long: float) -> None:
-        self.ask, self.b, self.offset = ask, b, b @ total
-        self.total, self.noise, self.long = total, noise, long
-
-    def __call__(self, u: Array, copies: int = 1) -> tuple[Array, Array]:
-        """Return the u that arithmetic made of it, and D(u)."""
-        first = self.b + u
-        return first - self.b, self.ask(np.array([*[first] * copies, self.b])) - self.offset
-
-
-def _turn(basis: Array, angle: float) -> Array:
-    return np.asarray(np.cos(angle) * basis[0] + np.sin(angle) * basis[1])
-
-
-class _Plane:
-    """D along a turn in the plane of the first two rows of a basis."""
-
-    def __init__(self, view: _View, basis: Array) -> None:
-        self.view, self.basis = view, basis
-        self.scale = float(np.linalg.norm(view.total)) or 1.0
-
-    def ask(self, angle: float) -> tuple[Array, Array]:
-        """Return where in the plane u was, and D(u), both over the length of u."""
-        long = self.view.long
-        u, D = self.view(long * _turn(self.basis, angle))
-        return self.basis[:2] @ u / long, D / long
-
-    def map(self, angles: tuple[float, float]) -> tuple[Array, float]:
-        """Return the linear map (2, d_out) of the cell of two angles, and how far it may be off."""
-        rows, answers = zip(*(self.ask(angle) for angle in angles), strict=True)
-        error = max(1e-7, 10 * self.view.noise / abs(angles[1] - angles[0])) * self.scale
-        return np.linalg.solve(np.array(rows), np.array(answers)), error
-
-    def cell(self, angle: float) -> tuple[Array, float]:
-        """Return the map of the cell at an angle: from two close queries or, if there is noise, the farthest that agree."""
-        if self.view.noise > _ROUNDING:
-            for apart in (0.1, 0.03, 0.01, 0.003):
-                M, error = self.map((angle, angle + apart))
-                if self.misses(M, angle + 0.6 * apart) < error:
-                    return M, error
-        return self.map((angle, angle + max(1e-6, float(np.sqrt(self.view.noise)))))
-
-    def misses(self, M: Array, angle: float) -> float:
-        """Return by how much a map misses D at an angle."""
-        place, D = self.ask(angle)
-        return float(np.linalg.norm(place @ M - D))
-
-
-def _steps(plane: _Plane) -> list[tuple[float, Array]]:
-    """Return the angles in [0, pi) at which D jumps, with the maps (2, d_out) of the cells before each."""
-    found: list[tuple[float, Array]] = []
-    splits = 0
-
-    def split(low: float, before: tuple[Array, float], high: float, after: tuple[Array, float]) -> None:
-        """Find the steps between two cells: as long as every middle belongs to one of the two there is one step."""
-        nonlocal splits
-        if np.linalg.norm(before[0] - after[0]) < 3 * (before[1] + after[1]):
-            return
-        splits += 1
-        if splits > _SPLITS:
-            raise _Lost("no end of steps: these answers are not those of saturated heads")
-        for _ in range(_STEPS):
-            middle = 0.5 * (low + high)
-            if plane.misses(before[0], middle) < before[1]:
-                low = middle
-            elif plane.misses(after[0], middle) < after[1]:
-                high = middle
-            elif high - low < _NARROW:
-                low = high = middle
-                break
-            else:
-                between = plane.cell(middle)
-                split(low, before, middle, between)
-                split(middle, between, high, after)
-                return
-        found.append((0.5 * (low + high), before[0]))
-
-    first = plane.cell(0.0)
-    split(0.0, first, np.pi, (plane.basis[:2] @ plane.view.total - first[0], first[1]))
-    return sorted(found, key=lambda step: step[0])
-
-
-def _cells(plane: _Plane, steps: list[tuple[float, Array]]) -> Array:
-    """Return the linear maps (heads + 1, d, d_out) of D in the cells around the half turn, in the unit vectors.
-
-    Directions out of the plane are seen by leaning out of it a little, less than would leave the cell; noise asks for more.
-    """
-    view, basis = plane.view, plane.basis
-    noisy = view.noise > _ROUNDING
-    angles = np.array([step[0] for step in steps])
-    edges = np.concatenate([[angles[-1] - np.pi], angles])
-    maps = np.empty((len(steps) + 1, *view.total.shape))
-    for cell in range(len(steps)):
-        middle, width = 0.5 * (edges[cell] + edges[cell + 1]), edges[cell + 1] - edges[cell]
-        M = np.empty_like(view.total)  # in the basis
-        M[:2] = plane.map((middle - 0.4 * width, middle + 0.4 * width))[0] if noisy else steps[cell][1]
-        for j in range(2, len(basis)):
-            lean = (0.1 if noisy else 0.01) * width
-            u, D = view(view.long * (_turn(basis, middle) + lean * basis[j]))
-            place = basis @ u
-            M[j] = (D - place[:2] @ M[:2]) / place[j]
-        maps[cell] = basis.T @ M
-    maps[-1] = view.total - maps[0]
-    return maps
-
-
-def _seen(view: _View, basis: Array, angle: float, before: Array, jump: Array) -> tuple[Array, float]:
+def _seen(view: View, basis: Array, angle: float, before: Array, jump: Array) -> tuple[Array, float]:
     """Return g of the head that steps at this angle, up to its sign, and the sign that three tokens tell.
 
     `before` is the map of all others, with the jump J on the far side: D = u before + s u J, s between 0 and 1.
     """
-    along, across = _turn(basis, angle), _turn(basis, angle + np.pi / 2)
+    along, across = turn(basis, angle), turn(basis, angle + np.pi / 2)
     for length in (1e-3 * view.long, 1e-4 * view.long, 1e-5 * view.long):
-        start = _share(view, length * along, before, jump)
+        start = view.logit(length * along, before, jump)
         if start is not None:
             break
     else:
-        raise _Lost("a step was not found again")
+        raise Lost("a step was not found again")
     g = start[1] / length * along
     strongest = (0.0, across)
     for w in [across, *basis[2:]]:
-        slope = _slope(view, length * along, w, before, jump, start[1])
+        slope = view.slope(length * along, w, before, jump, start[1])
         g = g + slope * w
         if abs(slope) > abs(strongest[0]):
             strongest = (slope, w)
     if strongest[0] == 0:
-        raise _Lost("a step without a slope")
+        raise Lost("a step without a slope")
     # the difference of two points close by: a head with Theta = 0, whose share two copies change, drops out of it
     points = [view(u, copies=2) for u in (length * along + (1.5 / strongest[0]) * strongest[1], length * along)]
     seen = points[0][1] - points[1][1]
@@ -261,34 +149,7 @@ def _seen(view: _View, basis: Array, angle: float, before: Array, jump: Array) -
     return g, 1.0 if missed[0] < missed[1] else -1.0
 
 
-def _share(view: _View, u: Array, before: Array, jump: Array) -> tuple[Array, float] | None:
-    """Return u as asked and the logit of the live head there; None where it is saturated."""
-    u, D = view(u)
-    value = u @ jump
-    size = float(value @ value)
-    share = float((D - u @ before) @ value) / size if size > 0 else np.nan
-    least = max(1e-5, min(100 * view.noise, 0.01))
-    if not least < share < 1 - least:
-        return None
-    return u, float(np.log(share / (1 - share)))
-
-
-def _slope(view: _View, base: Array, w: Array, before: Array, jump: Array, start: float) -> float:
-    """Return the change of the logit per length along w, from a move that changes it by about one."""
-    move, best = 1.0, 0.0
-    for _ in range(12):
-        found = _share(view, base + move * w, before, jump)
-        if found is None:
-            move /= 8
-            continue
-        best = (found[1] - start) / move
-        if abs(found[1] - start) > 0.1 or move > 1e3:
-            break
-        move *= 8
-    return best
-
-
-def _values(view: _View, g: Array, total: Array, rng: np.random.Generator) -> Array:
+def _values(view: View, g: Array, total: Array, rng: np.random.Generator) -> Array:
     """Return V of all heads from saturated queries: D = u V_sum/2 + sum_h (+-1/2) u V_h, as many as there are unknowns.
 
     Of many candidates, which cost nothing, those are asked that determine the unknowns best.
@@ -303,7 +164,7 @@ def _values(view: _View, g: Array, total: Array, rng: np.random.Generator) -> Ar
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
     drawn = drawn[np.abs(drawn @ units.T).min(1) > min(_CLEAR, 0.02 * nearest)]
     if len(drawn) < heads * d:
-        raise _Lost("too few directions are clear of all steps")
+        raise Lost("too few directions are clear of all steps")
     rows = (np.sign(drawn @ g.T)[:, :, None] / 2 * drawn[:, None, :]).reshape(len(drawn), -1)
     chosen = qr(rows.T, mode="economic", pivoting=True)[2][: heads * d]
     length = 2 * _SATURATED / float(np.abs(drawn[chosen] @ g.T).min())
@@ -311,7 +172,7 @@ def _values(view: _View, g: Array, total: Array, rng: np.random.Generator) -> Ar
     design = np.array([(np.sign(u @ g.T)[:, None] / 2 * u).ravel() for u, _ in asked])
     answers = np.array([D - 0.5 * (u @ total) for u, D in asked])
     if np.linalg.cond(design) > 1e6:
-        raise _Lost("two heads step together from here")
+        raise Lost("two heads step together from here")
     return np.asarray(np.linalg.solve(design, answers).reshape(heads, d, -1))
 
 
@@ -329,7 +190,7 @@ def _between(units: Array, rng: np.random.Generator) -> list[Array]:
     return found
 
 
-def _matrices(view: _View, g: Array, V: Array, rng: np.random.Generator) -> Array:
+def _matrices(view: View, g: Array, V: Array, rng: np.random.Generator) -> Array:
     """Return Theta of all heads, from g at b and at d - 1 final tokens close to it."""
     heads, d = g.shape
     b = view.b
@@ -345,13 +206,13 @@ def _matrices(view: _View, g: Array, V: Array, rng: np.random.Generator) -> Arra
             eps = min(0.3, 2 / (length * float(np.linalg.norm(g[h]))))
             for _ in range(12):
                 try:
-                    close = _View(view.ask, b + eps * token, view.total, view.noise, view.long)
+                    close = view.moved(eps * token)
                     rows.append((_at(close, g, V, h, length * along, moves) - seen) / eps)
                     break
-                except _Lost:
+                except Lost:
                     eps /= 3
             else:
-                raise _Lost("a head could not be followed to another final token")
+                raise Lost("a head could not be followed to another final token")
         Theta[h] = tokens.T @ np.array(rows)
     return Theta
 
@@ -374,7 +235,7 @@ def _away_from_others(g: Array, V: Array, h: int, rng: np.random.Generator) -> t
     return drawn[best], float((1.2 * _SATURATED + reach) / margin[best])
 
 
-def _at(view: _View, g: Array, V: Array, h: int, base: Array, moves: Array) -> Array:
+def _at(view: View, g: Array, V: Array, h: int, base: Array, moves: Array) -> Array:
     """Return g of head h at the final token of a view, from the logits at `base` and one move in each direction off it."""
     uniform = view.total - V.sum(0)
     others = np.delete(np.arange(len(g)), h)
@@ -382,9 +243,9 @@ def _at(view: _View, g: Array, V: Array, h: int, base: Array, moves: Array) -> A
     def logit(u: Array) -> tuple[Array, float]:
         on = others[g[others] @ u > 0]
         before = V[on].sum(0) + 0.5 * uniform
-        found = _share(view, u, before, V[h])
+        found = view.logit(u, before, V[h])
         if found is None:
-            raise _Lost("saturated")
+            raise Lost("saturated")
         return found
 
     size = 2 / float(np.linalg.norm(g[h]))

@@ -1,6 +1,7 @@
 """A layer and what can be known of it: different parameters can give the same function."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +34,11 @@ class Layer:
             raise InputError(f"Theta must have shape (m, d, d); got {Theta.shape}")
         object.__setattr__(self, "Theta", Theta)
         object.__setattr__(self, "W", array(self.W, "W", ("m", "d", "d_out"), (m, d, None)))
+
+    @property
+    def layer(self) -> "Layer":
+        """Itself, so that it can stand wherever something with a layer can."""
+        return self
 
     @property
     def heads(self) -> int:
@@ -97,83 +103,69 @@ class Layer:
         )
 
 
-@dataclass(frozen=True)
-class Found:
-    """A layer that was found, with its parameters at hand."""
-
-    layer: Layer
-
-    def canonical(self) -> Layer:
-        """Return the canonical layer of the same function."""
-        return self.layer.canonical()
+class HasLayer(Protocol):
+    """A `Layer`, what `learn` and `learn_from_queries` return, or anything else with a `layer`."""
 
     @property
-    def Theta(self) -> Array:
-        """Query-key matrices (m, d, d)."""
-        return self.layer.Theta
-
-    @property
-    def W(self) -> Array:
-        """Value matrices (m, d, d_out)."""
-        return self.layer.W
+    def layer(self) -> Layer: ...  # noqa: D102
 
 
-def same_function(first: Layer | Found, second: Layer | Found, k: int | None = None, tol: float = 1e-9) -> bool:
+def same_function(first: HasLayer, second: HasLayer, k: int | None = None, tol: float = 1e-9) -> bool:
     """Return whether two layers give the same outputs, to a relative difference of `tol`, on random sequences.
 
     Parameters
     ----------
-    first, second : Layer, or what `learn` and `learn_from_queries` return
+    first, second : Layer, or what has one as its `layer`, such as what `learn` returns
     k : int, optional
         Length of the sequences; 2, 3 and 5 if not given. Some layers agree at length two alone.
     """
     return difference(first, second, k) <= real(tol, "tol", least=0)
 
 
-def difference(first: Layer | Found, second: Layer | Found, k: int | None = None) -> float:
+def difference(first: HasLayer, second: HasLayer, k: int | None = None) -> float:
     """Return the relative difference of the outputs of two layers on random tokens of standard normal entries."""
-    first, second = _layer(first), _layer(second)
+    one, other = layer_of(first), layer_of(second)
     if k is not None:
         integer(k, "k")
-    if first.d != second.d or first.W.shape[2] != second.W.shape[2]:
+    if one.d != other.d or one.W.shape[2] != other.W.shape[2]:
         raise InputError(
-            f"the layers have tokens of dimension {first.d} and {second.d},"
-            f" outputs of {first.W.shape[2]} and {second.W.shape[2]}"
+            f"the layers have tokens of dimension {one.d} and {other.d},"
+            f" outputs of {one.W.shape[2]} and {other.W.shape[2]}"
         )
     rng, apart, size = stream(0, "same function"), 0.0, 0.0
     for length in (2, 3, 5) if k is None else (k,):
-        X = rng.standard_normal((200, length, first.d))
-        one, other = first(X), second(X)
-        apart += float(np.sum((one - other) ** 2))
-        size += float(np.sum(one**2) + np.sum(other**2)) / 2
+        X = rng.standard_normal((200, length, one.d))
+        here, there = one(X), other(X)
+        apart += float(np.sum((here - there) ** 2))
+        size += float(np.sum(here**2) + np.sum(there**2)) / 2
     return float(np.sqrt(apart / size)) if size > 0 else 0.0
 
 
-def parameter_error(found: Layer | Found, truth: Layer | Found) -> float:
+def parameter_error(found: HasLayer, truth: HasLayer) -> float:
     """Return the larger relative error of Theta and W, heads matched in the best way; infinite if their numbers differ."""
     from scipy.optimize import linear_sum_assignment
 
-    found, truth = _layer(found), _layer(truth)
-
-    if found.Theta.shape[1:] != truth.Theta.shape[1:] or found.W.shape[1:] != truth.W.shape[1:]:
-        raise InputError(f"the layers have W of shapes {found.W.shape[1:]} and {truth.W.shape[1:]}")
-    if found.heads != truth.heads:
+    one, true = layer_of(found), layer_of(truth)
+    if one.Theta.shape[1:] != true.Theta.shape[1:] or one.W.shape[1:] != true.W.shape[1:]:
+        raise InputError(f"the layers have W of shapes {one.W.shape[1:]} and {true.W.shape[1:]}")
+    if one.heads != true.heads:
         return float(np.inf)
     costs = np.array(
         [
-            [np.sum((a - c) ** 2) + np.sum((b - e) ** 2) for c, e in zip(truth.Theta, truth.W, strict=True)]
-            for a, b in zip(found.Theta, found.W, strict=True)
+            [np.sum((a - c) ** 2) + np.sum((b - e) ** 2) for c, e in zip(true.Theta, true.W, strict=True)]
+            for a, b in zip(one.Theta, one.W, strict=True)
         ]
     )
     rows, columns = linear_sum_assignment(costs)
     errors = []
-    for mine, theirs in ((found.Theta[rows], truth.Theta[columns]), (found.W[rows], truth.W[columns])):
+    for mine, theirs in ((one.Theta[rows], true.Theta[columns]), (one.W[rows], true.W[columns])):
         errors.append(float(np.linalg.norm(mine - theirs)) / max(float(np.linalg.norm(theirs)), np.finfo(float).tiny))
     return max(errors)
 
 
-def _layer(given: Layer | Found) -> Layer:
-    layer = given.layer if isinstance(given, Found) else given
-    if not isinstance(layer, Layer):
+def layer_of(given: HasLayer) -> Layer:
+    """Return the layer of something that has one."""
+    layer: Layer | None = getattr(given, "layer", None)
+    if layer is None:
         raise InputError(f"give a Layer, such as Layer(Theta, W); got {type(given).__name__}")
     return layer

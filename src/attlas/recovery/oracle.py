@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 Oracle = Callable[[Array], Any]
 
 
-class Counted:
+class CountingOracle:
     """An oracle that counts its queries, repeats and averages them, and checks every answer."""
 
     def __init__(self, oracle: Oracle, d: int, repeats: int = 1) -> None:

@@ -9,23 +9,20 @@ References
 chen2024provably, whose geometry this follows; thresholds, the order of phases 3 and 4 and the search are ours.
 """
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import array, integer, real
-from attlas.numerics import stream
+from attlas.inputs import integer
+from attlas.numerics import Event, Progress, stream
+from attlas.recovery.body import Body
+from attlas.recovery.clock import Clock
 from attlas.recovery.examples import Examples
-from attlas.recovery.layer import Layer
-from attlas.recovery.variable_projection import best_of, variable_projection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from attlas.recovery.fit import Fit
+from attlas.recovery.variable_projection import TOL, best_of, variable_projection
 
 Array = NDArray[np.float64]
 
@@ -35,102 +32,17 @@ _SEARCHED = 600  # examples used in the search
 _MEMORY = 4e9  # bytes for the regression of phase 1
 
 
-@dataclass(frozen=True)
-class Body:
-    """Slabs <G_s, Theta> = c_s with weights, and half-spaces <H_s, Theta> <= e_s; the rows they came from.
-
-    Attributes
-    ----------
-    slabs, levels, weights : arrays (s, d, d), (s,), (s,)
-    sides, limits : arrays (h, d, d), (h,)
-    rows : Examples
-        The examples on which the heads seem to agree, one row each.
-    patterns : array (rows, k)
-        The attention that was read off each of them.
-    scores : array
-        How far each row is from agreement: its residual over the spread of its tokens' values.
-    """
-
-    slabs: Array
-    levels: Array
-    weights: Array
-    sides: Array
-    limits: Array
-    rows: Examples
-    patterns: Array
-    scores: Array
-
-    @property
-    def rank(self) -> int:
-        """Number of independent slabs; d^2 if nothing repeats."""
-        return int(np.linalg.matrix_rank(self.slabs.reshape(len(self.slabs), -1)))
-
-    def proxy(self, penalty: float = 1e-3) -> Array:
-        """Return the point (d, d) close to all slabs, on the right side of the half-spaces: weighted least squares.
-
-        Half-spaces that contradict each other, as misread patterns make them, are left out, all of them.
-        """
-        from scipy.optimize import nnls
-
-        d = self.slabs.shape[1]
-        G, c = self.slabs.reshape(len(self.slabs), -1) * self.weights[:, None], self.levels * self.weights
-        A = np.concatenate([G, np.sqrt(penalty) * np.eye(d * d)])
-        target = np.concatenate([c, np.zeros(d * d)])
-        free = np.linalg.lstsq(A, target, rcond=None)[0]
-        if not len(self.sides):
-            return np.asarray(free.reshape(d, d))
-        # min |A x - t|^2 over S x <= e: with x = free + R^-1 z it is the least distance to a polyhedron, solved by NNLS
-        R = np.linalg.cholesky(A.T @ A).T
-        S = np.linalg.solve(R.T, self.sides.reshape(len(self.sides), -1).T).T
-        room = self.limits - self.sides.reshape(len(self.sides), -1) @ free
-        E = np.concatenate([-S.T, -room[None]])
-        unit = np.zeros(len(E))
-        unit[-1] = 1.0
-        multipliers, distance = nnls(E, unit, maxiter=50 * len(self.sides))
-        if distance < 1e-10:  # no point satisfies all half-spaces
-            return np.asarray(free.reshape(d, d))
-        residual = E @ multipliers - unit
-        return np.asarray((free + np.linalg.solve(R, -residual[:-1] / residual[-1])).reshape(d, d))
-
-    def span(self, heads: int) -> tuple[Array, float]:
-        """Return the heads - 1 flattest directions (heads - 1, d, d), and the gap to the next: a ratio of eigenvalues."""
-        d = self.slabs.shape[1]
-        if integer(heads, "heads") > d * d:
-            raise InputError(f"{heads} heads have more differences than Theta has entries, {d * d}")
-        G = self.slabs.reshape(len(self.slabs), -1) * self.weights[:, None]
-        values, vectors = np.linalg.eigh(G.T @ G)
-        if heads < 2:
-            return np.zeros((0, d, d)), float("inf")
-        gap = float(values[heads - 1] / max(values[heads - 2], np.finfo(float).tiny))
-        return vectors[:, : heads - 1].T.reshape(-1, d, d), gap
-
-    def width(self, direction: ArrayLike, slack: float) -> float:
-        """Return max - min of <direction, Theta> over the body with slabs of this half-thickness, by linear programming.
-
-        Infinite if the body is unbounded that way, NaN if it is empty.
-        """
-        from scipy.optimize import linprog
-
-        d = self.slabs.shape[1]
-        g = array(direction, "direction", ("d", "d"), (d, d)).reshape(d * d)
-        real(slack, "slack", least=0)
-        G, S = self.slabs.reshape(-1, d * d), self.sides.reshape(-1, d * d)
-        A = np.concatenate([G, -G, S])
-        b = np.concatenate([self.levels + slack, slack - self.levels, self.limits + slack])
-        ends = [linprog(sign * g, A_ub=A, b_ub=b, bounds=(None, None), method="highs") for sign in (1, -1)]
-        if any(end.status == 2 for end in ends):
-            return float("nan")
-        if any(end.status != 0 for end in ends):
-            return float("inf")
-        return float(-ends[1].fun - ends[0].fun)
-
-
-@dataclass(frozen=True)
-class Sculpted:
+@dataclass(frozen=True, kw_only=True)
+class Sculpted(Fit):
     """What `sculpt` returns: the outcome of every phase, before any polish.
 
     Attributes
     ----------
+    value, layer : Layer
+        Phase 6: the best heads in proxy + span.
+    status, residual, steps, history
+        Of that search: how it ended, its relative residual on the examples searched, the steps of all starts, and the
+        residual at the end of each.
     value_sum : array of shape (d, d_out)
         Phase 1, refined in phase 3: the sum of all W_i.
     body : Body
@@ -140,10 +52,6 @@ class Sculpted:
     span : array of shape (heads - 1, d, d)
     gap : float
         Phase 5. Trust the span from 2 on, discard it below 1.5.
-    layer : Layer
-        Phase 6: the best heads in proxy + span.
-    residual : float
-        Relative, on the examples searched.
     sound : bool
         d_out >= m (k - 1): a row has as many equations as the heads have attention weights.
     """
@@ -153,63 +61,22 @@ class Sculpted:
     proxy: Array
     span: Array
     gap: float
-    layer: Layer
-    residual: float
     sound: bool
 
-    def draw(self, truth: Layer | None = None, slabs: int = 300) -> "Figure":
-        """Draw a section of the body, in the plane of the proxy and the two flattest directions.
 
-        Slabs are lines; the borders of half-spaces, of which there are as many as there are small attention weights, dashes.
-
-        Parameters
-        ----------
-        truth : Layer, optional
-            Its heads are projected to the plane beside those that were found.
-        slabs : int
-            At most so many lines, the heaviest, and as many borders.
-        """
-        from matplotlib.figure import Figure
-
-        body, d = self.body, self.proxy.shape[0]
-        integer(slabs, "slabs")
-        if d < 2:
-            raise InputError("a section needs d of at least 2")
-        if truth is not None and (not isinstance(truth, Layer) or truth.d != d):
-            raise InputError(f"truth must be a Layer on tokens of dimension {d}")
-        flat = body.span(3)[0].reshape(2, d * d)
-        heads = {"found": (self.layer.Theta, "o"), **({} if truth is None else {"true": (truth.Theta, "x")})}
-        places = {
-            name: ((Theta - self.proxy).reshape(-1, d * d) @ flat.T, mark) for name, (Theta, mark) in heads.items()
-        }
-        reach = 1.3 * max(float(np.abs(place).max()) for place, _ in places.values()) or 1.0
-        figure = Figure(figsize=(5.2, 4.6), layout="constrained")
-        axis = figure.add_subplot()
-        order = np.argsort(-body.weights)[:slabs]
-        _lines(axis, body.slabs[order], body.levels[order], self.proxy, flat, 4 * reach, "-")
-        _lines(axis, body.sides[:slabs], body.limits[:slabs], self.proxy, flat, 4 * reach, ":")
-        axis.plot(0, 0, "s", color="#555555", label="proxy")
-        for (name, (place, mark)), colour in zip(places.items(), ("#D55E00", "#000000"), strict=False):
-            axis.plot(
-                place[:, 0], place[:, 1], mark, color=colour, markersize=9, label=f"{name} heads", fillstyle="none"
-            )
-        axis.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="flattest direction", ylabel="next flattest")
-        axis.legend(frameon=False, fontsize=9)
-        return figure
-
-
-def _lines(axis: Any, normals: Array, levels: Array, origin: Array, plane: Array, reach: float, style: str) -> None:
-    """Draw where <normal, Theta> = level meets a plane through `origin`."""
-    G = normals.reshape(len(normals), plane.shape[1])
-    for slope, level in zip(G @ plane.T, levels - G @ origin.ravel(), strict=True):
-        size = float(slope @ slope)
-        if size > 0:
-            foot, across = slope * level / size, reach / np.sqrt(size) * np.array([-slope[1], slope[0]])
-            ends = np.array([foot - across, foot + across])
-            axis.plot(ends[:, 0], ends[:, 1], style, color="#0072B2", alpha=0.15, linewidth=0.8)
-
-
-def sculpt(X: ArrayLike, Y: ArrayLike, heads: int, *, seed: int = 0, budget: float = np.inf) -> Sculpted:
+def sculpt(
+    X: ArrayLike,
+    Y: ArrayLike,
+    heads: int,
+    *,
+    seed: int = 0,
+    max_starts: int = 6,
+    tol: float = TOL,
+    max_steps: int = 40,
+    max_seconds: float | None = None,
+    throw: bool = False,
+    progress: Progress | None = None,
+) -> Sculpted:
     """Carve a body around the heads of a layer and search its flat directions.
 
     Parameters
@@ -219,8 +86,14 @@ def sculpt(X: ArrayLike, Y: ArrayLike, heads: int, *, seed: int = 0, budget: flo
     heads : int
     seed : int
         Of the search.
-    budget : float, optional
-        Seconds after which the search of phase 6 ends with the best so far.
+    max_starts, tol, max_steps : int, float, int
+        Of the search in phase 6: starts, the relative residual that ends it, steps from each start.
+    max_seconds : float, optional
+        Stop the search by the clock, too; the result then depends on the machine, and its status is out of time.
+    throw : bool, default False
+        Raise `ConvergenceError` if the search did not converge.
+    progress : callable, optional
+        Called with an `Event` after every round of carving and after the search.
 
     Examples
     --------
@@ -231,16 +104,32 @@ def sculpt(X: ArrayLike, Y: ArrayLike, heads: int, *, seed: int = 0, budget: flo
     >>> bool(found.residual < 0.4)
     True
     """
-    end = time.perf_counter() + real(budget, "budget", above=0) if budget != np.inf else np.inf
+    clock = Clock(max_seconds)
     data = Examples.of(X, Y)
     m = integer(heads, "heads")
     if m > data.X.shape[2] ** 2:
         raise InputError(f"{m} heads have more differences than Theta has entries, {data.X.shape[2] ** 2}")
-    *_, (values, body, proxy) = rounds(data)
+    tell = progress or (lambda _: None)
+    for number, carved in enumerate(rounds(data), 1):
+        values, body, proxy = carved
+        tell(Event(number, ROUNDS + 1, f"carved, round {number} of {ROUNDS}: {len(body.slabs)} slabs"))
     span, gap = body.span(m)
-    layer, residual = search(data, proxy, span, m, seed, deadline=end)
-    sound = bool(data.Y.shape[2] >= m * (data.X.shape[1] - 1))
-    return Sculpted(values, body, proxy, span, gap, layer, residual, sound)
+    fit = search(data, proxy, span, m, seed, max_starts, tol=tol, max_steps=max_steps, max_seconds=clock.left)
+    tell(Event(ROUNDS + 1, ROUNDS + 1, f"searched the span: residual {fit.residual:.2e}", fit.residual))
+    found = Sculpted(
+        fit.value,
+        fit.status,
+        fit.residual,
+        fit.steps,
+        fit.history,
+        value_sum=values,
+        body=body,
+        proxy=proxy,
+        span=span,
+        gap=gap,
+        sound=bool(data.Y.shape[2] >= m * (data.X.shape[1] - 1)),
+    )
+    return found.or_raise("the search of the sculpted span") if throw else found
 
 
 def rounds(data: Examples) -> Iterator[tuple[Array, Body, Array]]:
@@ -337,9 +226,18 @@ def carve(data: Examples, values: Array) -> Body:
 
 
 def search(
-    data: Examples, proxy: Array, span: Array, heads: int, seed: int, starts: int = 6, deadline: float = np.inf
-) -> tuple[Layer, float]:
-    """Phase 6: the best heads proxy + combinations of the span, from several starts, and their relative residual."""
+    data: Examples,
+    proxy: Array,
+    span: Array,
+    heads: int,
+    seed: int,
+    max_starts: int = 6,
+    *,
+    tol: float = TOL,
+    max_steps: int = 40,
+    max_seconds: float | None = None,
+) -> Fit:
+    """Phase 6: the best heads proxy + combinations of the span, from several starts."""
     part = data.take(slice(0, _SEARCHED))
     size = float(np.linalg.norm(proxy))
 
@@ -347,6 +245,6 @@ def search(
         shares = stream(seed, "search", str(number)).standard_normal((heads, len(span))) * size
         return np.asarray(proxy + np.einsum("il,lab->iab", shares, span))
 
-    begin = (start(number) for number in range(starts if heads > 1 else 1))
-    fit = best_of(part, begin, span=span if heads > 1 else None, max_steps=40, deadline=deadline)
-    return Layer(fit.Theta, fit.W), fit.residual
+    begin = (start(number) for number in range(integer(max_starts, "max_starts") if heads > 1 else 1))
+    ways = span if heads > 1 else None
+    return best_of(part, begin, span=ways, tol=tol, max_steps=max_steps, max_seconds=max_seconds)

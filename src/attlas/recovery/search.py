@@ -1,22 +1,25 @@
-"""Searches that anyone would try: gradients of the squared error in Theta and W together, from random starts."""
+"""Baseline searches: gradients of the squared error in Theta and W together, from random starts."""
 
 import contextlib
-import time
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attlas.inputs import integer
-from attlas.numerics import Adam
+from attlas.errors import InputError
+from attlas.inputs import integer, real
+from attlas.numerics import Adam, Event, Progress, Status
+from attlas.recovery.clock import Clock
 from attlas.recovery.examples import Examples
-from attlas.recovery.variable_projection import Fit, eliminate
+from attlas.recovery.fit import Fit
+from attlas.recovery.layer import Layer
+from attlas.recovery.variable_projection import eliminate
 
 Array = NDArray[np.float64]
 
-Method = Literal["lbfgs", "adam"]
-_RESTART = 500  # iterations of L-BFGS from one start
 _BATCH = 128  # sequences in a step of Adam
+_OFTEN = 20  # gradients between two events
 
 
 def random_start(heads: int, d: int, rng: np.random.Generator) -> Array:
@@ -27,44 +30,81 @@ def random_start(heads: int, d: int, rng: np.random.Generator) -> Array:
 def gradient_search(
     data: Examples,
     heads: int,
-    method: Method,
+    method: Literal["lbfgs", "adam"],
     rng: np.random.Generator,
-    budget: float,
+    *,
+    max_starts: int = 1,
     tol: float = 1e-12,
-    max_starts: int = 1000,
-    adam_steps: int = 10_000,
+    max_steps: int | None = None,
+    max_seconds: float | None = None,
+    throw: bool = False,
+    progress: Progress | None = None,
 ) -> Fit:
-    """Minimise |F(X) - Y|^2 over Theta and W by L-BFGS with restarts or by Adam; the best start is kept.
+    """Minimise |F(X) - Y|^2 over Theta and W by L-BFGS or by Adam, from random starts; the best one is kept.
 
-    `steps` of the result counts evaluations of the gradient. Y is scaled to unit mean square, and W starts as the best one
-    for its Theta. `budget` is in seconds; with an infinite one and a number of starts every machine gives the same result.
+    Y is scaled to unit mean square, and W starts as the best one for its Theta.
+
+    Parameters
+    ----------
+    data : Examples
+    heads : int
+    method : {"lbfgs", "adam"}
+    rng : numpy.random.Generator
+        Of the starts and of Adam's batches.
+    max_starts : int, default 1
+    tol : float, default 1e-12
+        The root mean square error, relative, that ends the search.
+    max_steps : int, optional
+        From every start: 500 iterations of L-BFGS, or 10,000 batches of Adam, over which its rate falls as a cosine.
+    max_seconds : float, optional
+        Stop by the clock, too; the result then depends on the machine, and its status is out of time.
+    throw : bool, default False
+        Raise `ConvergenceError` if it did not converge.
+    progress : callable, optional
+        Called with an `Event` after every twentieth gradient.
+
+    Returns
+    -------
+    Fit
+        `steps` counts gradients. L-BFGS converges where no step lowers the error any more; Adam, if it reaches `tol`.
     """
-    end = time.perf_counter() + budget
+    if method not in _SEARCHES:
+        raise InputError(f"method must be one of {', '.join(_SEARCHES)}; got {method!r}")
+    descend, usual = _SEARCHES[method]
+    steps = integer(max_steps, "max_steps") if max_steps is not None else usual
+    clock, goal = Clock(max_seconds), real(tol, "tol", least=0) ** 2
     scale = float(np.sqrt(np.mean(data.Y**2)))
     unit = Examples(data.X, data.queries, data.Y / scale)
-    d, out = data.X.shape[2], data.Y.shape[2]
-    cut, steps, runs = heads * d * d, 0, []
-    for _ in range(integer(max_starts, "max_starts")):
-        Theta = random_start(heads, d, rng)
+    shape = integer(heads, "heads"), data.X.shape[2], data.Y.shape[2]
+    most, taken = integer(max_starts, "max_starts") * steps, 0
+    runs: list[_Run] = []
+
+    def tell(loss: float) -> None:
+        nonlocal taken
+        taken += 1
+        if progress is not None and taken % _OFTEN == 0:
+            text = f"{method}, start {len(runs) + 1}, gradient {taken}: error {np.sqrt(loss):.2e}"
+            progress(Event(taken, most, text, float(np.sqrt(loss))))
+
+    for _ in range(max_starts):
+        Theta = random_start(heads, data.X.shape[2], rng)
         start = np.concatenate([Theta.ravel(), eliminate(unit, Theta).W.ravel()])
-        if method == "lbfgs":
-            loss, found, taken = _lbfgs(unit, start, (heads, d, out), end)
-        else:
-            loss, found, taken = _adam(unit, start, (heads, d, out), end, adam_steps, rng)
-        steps += taken
-        runs.append((loss, found))
-        if time.perf_counter() > end or loss <= tol**2:
+        runs.append(descend(unit, start, shape, steps, clock, rng, tell))
+        if clock.out or runs[-1].loss <= goal:
             break
-    found = min(runs, key=lambda run: run[0])[1]
-    Theta, W = found[:cut].reshape(heads, d, d), found[cut:].reshape(heads, d, out) * scale
-    return Fit(Theta, W, data.residual(Theta, W), steps, False)
+    best = min(runs, key=lambda run: run.loss)
+    Theta, W = _matrices(best.v, shape)
+    W = W * scale
+    status = Status.CONVERGED if best.loss <= goal else clock.status(best.status)
+    history = np.sqrt([run.loss for run in runs])
+    fit = Fit(Layer(Theta, W), status, data.residual(Theta, W), taken, history)
+    return fit.or_raise(method) if throw else fit
 
 
 def loss_and_gradient(data: Examples, v: Array, shape: tuple[int, int, int]) -> tuple[float, Array]:
     """Return the mean squared error of (Theta, W), flattened one after the other, and its gradient."""
-    heads, d, out = shape
-    cut = heads * d * d
-    Theta, W = v[:cut].reshape(heads, d, d), v[cut:].reshape(heads, d, out)
+    _, d, out = shape
+    Theta, W = _matrices(v, shape)
     attended = [data.attend(theta) for theta in Theta]
     R = sum(Z @ value for (_, Z), value in zip(attended, W, strict=True)) - data.Y
     slope = R * (2 / R.size)
@@ -77,48 +117,75 @@ def loss_and_gradient(data: Examples, v: Array, shape: tuple[int, int, int]) -> 
     return float(np.mean(R * R)), np.concatenate([gradient_Theta.ravel(), gradient_W.ravel()])
 
 
+def _matrices(v: Array, shape: tuple[int, int, int]) -> tuple[Array, Array]:
+    heads, d, out = shape
+    cut = heads * d * d
+    return v[:cut].reshape(heads, d, d), v[cut:].reshape(heads, d, out)
+
+
+class _Run(NamedTuple):
+    """Where a search from one start ended: its loss, the parameters, how it ended."""
+
+    loss: float
+    v: Array
+    status: Status
+
+
 def _lbfgs(
     data: Examples,
     start: Array,
     shape: tuple[int, int, int],
-    end: float,
-) -> tuple[float, Array, int]:
+    steps: int,
+    clock: Clock,
+    _: np.random.Generator,
+    tell: Callable[[float], None],
+) -> _Run:
     from scipy.optimize import minimize
 
-    best, found, taken = np.inf, start, 0
+    best, found, status = np.inf, start, Status.OUT_OF_TIME
 
     class _OutOfTime(Exception):
         pass
 
     def value(v: Array) -> tuple[float, Array]:
-        nonlocal best, found, taken
-        taken += 1
+        nonlocal best, found
         loss, slope = loss_and_gradient(data, v, shape)
         if loss < best:
             best, found = loss, v.copy()
-        if time.perf_counter() > end:
+        tell(loss)
+        if clock.out:
             raise _OutOfTime
         return loss, slope
 
-    options = {"maxiter": _RESTART, "maxcor": 30, "ftol": 1e-30, "gtol": 1e-14, "maxfun": 4 * _RESTART}
+    options = {"maxiter": steps, "maxcor": 30, "ftol": 1e-30, "gtol": 1e-14, "maxfun": 4 * steps}
     with contextlib.suppress(_OutOfTime):
-        minimize(value, start, jac=True, method="L-BFGS-B", options=options)
-    return best, found, taken
+        ended = minimize(value, start, jac=True, method="L-BFGS-B", options=options)
+        status = Status.OUT_OF_STEPS if ended.status == 1 else Status.CONVERGED  # 2: no step lowers it, to rounding
+    return _Run(best, found, status)
 
 
 def _adam(
-    data: Examples, start: Array, shape: tuple[int, int, int], end: float, steps: int, rng: np.random.Generator
-) -> tuple[float, Array, int]:
-    """The rate falls as a cosine over the steps, or over the time if that is shorter."""
-    v, update = start.copy(), Adam(start[None])
-    began, step, order = time.perf_counter(), 0, np.arange(0)
-    while step < steps and (now := time.perf_counter()) < end:
+    data: Examples,
+    start: Array,
+    shape: tuple[int, int, int],
+    steps: int,
+    clock: Clock,
+    rng: np.random.Generator,
+    tell: Callable[[float], None],
+) -> _Run:
+    """The rate falls as a cosine over the steps, or over the seconds if those are fewer."""
+    v, update, order = start.copy(), Adam(start[None]), np.arange(0)
+    for step in range(1, steps + 1):
+        if clock.out:
+            break
         if len(order) < _BATCH:
             order = rng.permutation(len(data.X))
-        slope = loss_and_gradient(data.take(order[:_BATCH]), v, shape)[1]
+        loss, slope = loss_and_gradient(data.take(order[:_BATCH]), v, shape)
         order = order[_BATCH:]
-        step += 1
-        share = max(step / steps, (now - began) / (end - began) if end < np.inf else 0.0)
-        rate = 0.01 * 0.5 * (1 + np.cos(np.pi * share)) + 1e-6
+        rate = 0.01 * 0.5 * (1 + np.cos(np.pi * max(step / steps, clock.share))) + 1e-6
         v = v + rate * update(slope[None])[0]
-    return loss_and_gradient(data, v, shape)[0], v, step
+        tell(loss)
+    return _Run(loss_and_gradient(data, v, shape)[0], v, Status.OUT_OF_STEPS)
+
+
+_SEARCHES = {"lbfgs": (_lbfgs, 500), "adam": (_adam, 10_000)}

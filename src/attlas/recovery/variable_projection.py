@@ -10,28 +10,24 @@ References
 golub1973differentiation; kaufman1975variable.
 """
 
-import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attlas.inputs import integer, real
+from attlas.numerics import Event, Progress, Status
+from attlas.recovery.clock import Clock
 from attlas.recovery.examples import Examples
+from attlas.recovery.fit import Fit
+from attlas.recovery.layer import Layer
 
 Array = NDArray[np.float64]
 
+TOL = 1e-13
 _STIFF = 1e12  # damping beyond which no step is left to try
-
-
-class Fit(NamedTuple):
-    """Where a search ended: parameters, relative training residual, steps, and whether nothing more could be gained."""
-
-    Theta: Array
-    W: Array
-    residual: float
-    steps: int
-    converged: bool
 
 
 class Model(NamedTuple):
@@ -48,10 +44,12 @@ def variable_projection(
     data: Examples,
     start: Array,
     *,
-    max_steps: int = 200,
-    tol: float = 1e-13,
-    deadline: float = np.inf,
     span: Array | None = None,
+    tol: float = TOL,
+    max_steps: int = 200,
+    max_seconds: float | None = None,
+    throw: bool = False,
+    progress: Progress | None = None,
 ) -> Fit:
     """Fit Theta (m, d, d) and W from a start, until the relative residual is below `tol` or stops falling.
 
@@ -59,25 +57,40 @@ def variable_projection(
     ----------
     data : Examples
     start : array of shape (m, d, d)
-    deadline : float
-        Of `time.perf_counter`; the best point so far is returned then.
     span : array of shape (q, d, d), optional
         Directions in which every Theta_i may move; all, if not given.
+    tol : float, default 1e-13
+    max_steps : int, default 200
+    max_seconds : float, optional
+        Stop by the clock, too; the result then depends on the machine, and its status is out of time.
+    throw : bool, default False
+        Raise `ConvergenceError` if it did not converge.
+    progress : callable, optional
+        Called with an `Event` after every step.
+
+    Returns
+    -------
+    Fit
+        Converged, also where the residual stopped falling above `tol`: in a local minimum, or at the noise.
     """
+    real(tol, "tol", least=0)
+    integer(max_steps, "max_steps")
+    clock = Clock(max_seconds)
     Theta = np.array(start, dtype=float)
     m, d, _ = Theta.shape
     size = float(np.linalg.norm(data.Y))
     model = eliminate(data, Theta)
     moves = None if span is None else np.kron(np.eye(m), span.reshape(len(span), -1).T)
     damping, growth, stalled = 1e-3, 2.0, 0
-    steps, converged = 0, np.sqrt(model.loss) <= tol * size
-    while not converged and steps < max_steps and time.perf_counter() < deadline:
+    history: list[float] = []
+    converged = bool(np.sqrt(model.loss) <= tol * size)
+    while not converged and len(history) < max_steps and not clock.out:
         H, g = _normal_equations(data, Theta, model)
         if moves is not None:
             H, g = moves.T @ H @ moves, moves.T @ g
         scale = np.maximum(np.diagonal(H).copy(), 1e-12 * float(np.diagonal(H).max()) + 1e-300)
         improved = False
-        while not improved and damping < _STIFF and time.perf_counter() < deadline:
+        while not improved and damping < _STIFF and not clock.out:
             step = _solve(H, damping * scale, g)
             trial_Theta = Theta + (step if moves is None else moves @ step).reshape(m, d, d)
             trial = eliminate(data, trial_Theta)
@@ -89,15 +102,21 @@ def variable_projection(
                 growth = 2.0
             else:
                 damping, growth = damping * growth, growth * 2
-        steps += 1
+        if improved:
+            stalled = stalled + 1 if 1 - trial.loss / model.loss < 1e-7 else 0
+            Theta, model = trial_Theta, trial
+        history.append(float(np.sqrt(model.loss)) / size)
+        converged = bool(np.sqrt(model.loss) <= tol * size or stalled >= 3) if improved else damping >= _STIFF
+        if progress is not None:
+            text = f"step {len(history)}: residual {history[-1]:.2e}"
+            progress(Event(len(history), max_steps, text, history[-1]))
         if not improved:
-            converged = damping >= _STIFF  # else time ran out
             break
-        fall = 1 - trial.loss / model.loss
-        Theta, model = trial_Theta, trial
-        stalled = stalled + 1 if fall < 1e-7 else 0
-        converged = bool(np.sqrt(model.loss) <= tol * size or stalled >= 3)
-    return Fit(Theta, model.W.reshape(m, d, -1), float(np.sqrt(model.loss)) / size, steps, bool(converged))
+    status = Status.CONVERGED if converged else clock.status(Status.OUT_OF_STEPS)
+    residual = float(np.sqrt(model.loss)) / size
+    layer = Layer(Theta, model.W.reshape(m, d, -1))
+    fit = Fit(layer, status, residual, len(history), np.array(history))
+    return fit.or_raise("variable projection") if throw else fit
 
 
 def best_of(
@@ -105,18 +124,29 @@ def best_of(
     starts: Iterable[Array],
     *,
     done: float = 1e-10,
-    tol: float = 1e-13,
-    max_steps: int = 200,
-    deadline: float = np.inf,
     span: Array | None = None,
+    tol: float = TOL,
+    max_steps: int = 200,
+    max_seconds: float | None = None,
+    progress: Progress | None = None,
 ) -> Fit:
-    """Fit from every start until a residual is down to `done` or time is up; return the best fit, with the steps of all."""
+    """Fit from every start until a residual is down to `done` or time is up; return the best fit, with the steps of all.
+
+    Its status is that of the best fit, or out of time; its history is the residual at the end of every start.
+    """
+    clock, given = Clock(max_seconds), list(starts)
     fits: list[Fit] = []
-    for start in starts:
-        fits.append(variable_projection(data, start, tol=tol, max_steps=max_steps, deadline=deadline, span=span))
-        if fits[-1].residual <= done or time.perf_counter() > deadline:
+    for number, start in enumerate(given, 1):
+        fit = variable_projection(data, start, span=span, tol=tol, max_steps=max_steps, max_seconds=clock.left)
+        fits.append(fit)
+        if progress is not None:
+            progress(Event(number, len(given), f"start {number}: residual {fit.residual:.2e}", fit.residual))
+        if fit.residual <= done or clock.out:
             break
-    return min(fits, key=lambda fit: fit.residual)._replace(steps=sum(fit.steps for fit in fits))
+    best = min(fits, key=lambda fit: fit.residual)
+    status = best.status if best.residual <= done else clock.status(best.status)
+    history = np.array([fit.residual for fit in fits])
+    return replace(best, status=status, steps=sum(fit.steps for fit in fits), history=history)
 
 
 def work_of_a_step(heads: int, d: int, d_out: int, k: int, rows: int) -> float:

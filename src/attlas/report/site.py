@@ -12,9 +12,10 @@ from attlas import __version__
 from attlas.errors import InputError
 from attlas.lab import Judged
 from attlas.report.bibliography import arxiv, entries
-from attlas.report.doors import DOORS, Door, finding
+from attlas.report.curves import table
+from attlas.report.places import found, places
 from attlas.report.svg import DARK, svg, variable
-from attlas.report.typeset import mathml, sentence
+from attlas.report.typeset import closed, mathml, sentence
 from attlas.store import export
 
 GLYPHS = {"supported": "●", "refuted": "✕", "inconclusive": "◐", "unfinished": "◌", "not run": "○"}
@@ -40,7 +41,7 @@ def write(judged: Sequence[Judged], out: Path | str, tier: str, seed: int = 0, e
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.filters |= {"mathml": mathml, "sentence": sentence}
+    pages.filters |= {"mathml": mathml, "sentence": sentence, "closed": closed}
     dark = {variable(light): colour for light, colour in DARK.items()}
     pages.globals |= {
         "version": __version__,
@@ -50,28 +51,31 @@ def write(judged: Sequence[Judged], out: Path | str, tier: str, seed: int = 0, e
         "glyphs": GLYPHS,
         "dark": dark,
     }
-    doors = _by_door(judged)
     written: list[str] = []
 
-    def put(name: str, template: str, **context: Any) -> Path:
+    def put(name: str, text: str) -> Path:
         written.append(name)
-        return _put(folder / name, pages.get_template(template).render(**context))
+        return _put(folder / name, text)
 
-    for door, own in doors.items():
-        for i, entry in enumerate(own):
-            data = f"{entry.claim.id}.csv" if entry.records else None
-            if data:
-                export(entry.records, folder / data)
-                written.append(data)
-            near = {"before": own[i - 1] if i else None, "after": own[i + 1] if i + 1 < len(own) else None}
-            about = {"door": door, "title": DOORS.get(door, Door(door, "")).title, "data": data}
-            put(f"{entry.claim.id}.html", "claim.html", entry=entry, **near, **about, **_claim_page(entry))
-    put("differences.html", "differences.html", status={entry.claim.id: entry.status for entry in judged})
-    known = {door: DOORS.get(door, Door(door, "")) for door in doors}
-    found = {entry.claim.door: finding(entry) for entry in judged if entry.claim.id == known[entry.claim.door].speaker}
-    counts = {door: Counter(entry.status for entry in own) for door, own in doors.items()}
-    totals = sum(counts.values(), Counter())
-    front = put("index.html", "index.html", doors=doors, known=known, found=found, counts=counts, totals=totals)
+    def page(name: str, template: str, **context: Any) -> Path:
+        return put(name, pages.get_template(template).render(**context))
+
+    shown = places(judged)
+    for place in shown:
+        for before, entry, after in zip(
+            [None, *place.entries], place.entries, [*place.entries[1:], None], strict=False
+        ):
+            name = entry.claim.id
+            if entry.records:
+                export(entry.records, folder / f"{name}.csv")
+                written.append(f"{name}.csv")
+            if curves := _curves(entry):
+                put(f"{name}.series.csv", curves)
+            near = {"before": before, "after": after, "curves": bool(curves)}
+            page(f"{name}.html", "claim.html", door=place.door, entry=entry, **near, **_claim_page(entry))
+    page("differences.html", "differences.html", places=[place for place in shown if place.differences])
+    totals = Counter(entry.status for entry in judged)
+    front = page("index.html", "index.html", places=shown, totals=totals)
     _remove_stale(folder, written)
     return front
 
@@ -82,22 +86,20 @@ def bibtex(source: str) -> dict[str, str]:
     return {entry: f"https://arxiv.org/abs/{number}" if (number := arxiv(entry)) else "" for entry in named}
 
 
-def _by_door(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
-    """Return the claims of every door, doors in the order of the map, then others."""
-    known = [*DOORS, *sorted({entry.claim.door for entry in judged} - set(DOORS))]
-    return {door: own for door in known if (own := [entry for entry in judged if entry.claim.door == door])}
+def _curves(entry: Judged) -> str:
+    """Return the points of the figure as CSV; nothing where the claim does not give them or has no verdict."""
+    return table(entry.claim.series(entry.measurements())) if entry.claim.series and entry.verdict else ""
 
 
 def _claim_page(entry: Judged) -> dict[str, Any]:
     records = entry.records
     points = list(dict.fromkeys(json.dumps(record.point, sort_keys=True) for record in records))
-    caption = (entry.claim.draw.__doc__ or "").strip().split("\n")[0].removeprefix("Draw ")
-    caption = caption[:1].upper() + caption[1:] if caption[1:2].isalpha() else caption
+    said = found(entry)
     return {
         "bibtex": bibtex(entry.claim.source),
         "points": [json.loads(point) for point in points],
-        "figure": svg(entry, caption or entry.claim.statement) if entry.verdict else None,
-        "caption": caption,
+        "figure": svg(entry, entry.claim.caption or entry.claim.statement) if entry.verdict else None,
+        "finding": said if entry.verdict and said != entry.verdict.reason else "",
         "seeds": sorted({record.seed for record in records}),
         "seconds": sum(record.seconds for record in records),
         "versions": sorted({item for record in records for item in record.versions.items()}),

@@ -30,6 +30,11 @@ def sentence(text: str) -> Markup:
     return Markup(found)  # noqa: S704 - escaped above
 
 
+def closed(text: str) -> str:
+    """Return a sentence with the full stop at its end, whether or not it came with one."""
+    return text if text.endswith((".", "?", "!")) else text + "."  # + keeps markup what it is
+
+
 def greek(text: str) -> str:
     """Return a text with its spelled-out Greek letters as letters."""
     return re.sub(rf"\b({'|'.join(_LETTERS)})(?=\b|_)", lambda found: _LETTERS[found[1]], text)

@@ -7,9 +7,11 @@ import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
 from attlas.aim import denoise, mmse, teacher
-from attlas.claims.claim import Claim, Cost, Measurement, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, THEORY, panels, simulated, ticks
+from attlas.claims.aim.kit import LIMIT, ending, points, span
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Verdict
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
 from attlas.claims.finite_size import finite_size_verdict
+from attlas.claims.series import Series, gather
 from attlas.numerics import stream
 
 if TYPE_CHECKING:
@@ -41,6 +43,16 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     )
 
 
+def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    """Errors against the noise, for every width and size."""
+    theory = {point: _theory(point) for point in {m.point for m in measurements}}
+    rows = [
+        ("denoiser", {"rho": m.point.rho, "d": m.point.d}, m.point.delta, m.result["error"], theory[m.point])
+        for m in measurements
+    ]
+    return gather(rows, "Delta", "mse")
+
+
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw error against Delta for every width, at the largest size."""
     figure, (axis,) = panels(1, width=6)
@@ -48,11 +60,11 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     deltas = np.geomspace(
         min(m.point.delta for m in measurements) / 2, 2 * max(m.point.delta for m in measurements), 80
     )
-    for i, rho in enumerate(sorted({m.point.rho for m in measurements})):
-        axis.plot(deltas, mmse(deltas, rho), **(THEORY | {"color": COLOURS[i % len(COLOURS)]}))
-        mine = [m for m in measurements if m.point.rho == rho and m.point.d == largest]
-        errors = [m.result["error"] for m in mine]
-        simulated(axis, i, [m.point.delta for m in mine], errors, f"rho = {rho:g}", log=True)
+    shown = [mine for mine in series(measurements) if mine.settings["d"] == largest]
+    for i, mine in enumerate(sorted(shown, key=lambda mine: mine.settings["rho"])):
+        rho, style = mine.settings["rho"], {"color": COLOURS[i % len(COLOURS)], "fmt": MARKERS[i % len(MARKERS)]}
+        axis.plot(deltas, mmse(deltas, rho), **(THEORY | {"color": style["color"]}))
+        drawn(axis, points(mine), f"rho = {rho:g}", **style)
     axis.set(xscale="log", yscale="log", xlabel="noise Delta", ylabel=f"error of the denoiser, d = {largest}")
     ticks(axis, [m.point.delta for m in measurements])
     axis.legend(frameon=False, fontsize=9)
@@ -67,6 +79,14 @@ def cost(point: Point) -> Cost:
 def _theory(point: Point) -> float:
     """Return F at the width that the drawn teacher has, round(rho d)/d."""
     return float(mmse(point.delta, round(point.rho * point.d) / point.d))
+
+
+def finding(numbers: Numbers) -> str:
+    """Say how near the denoiser comes to its formula."""
+    return (
+        "The denoiser attains its formula: extrapolated to infinite d its error is"
+        f" {span(ending(numbers, LIMIT))} times F(Delta), at every noise and width tried"
+    )
 
 
 _SETTINGS = [(0.3, 0.5), (1.5, 0.5), (0.3, 1.0), (1.5, 1.5), (1.5, 0.1)]
@@ -88,4 +108,7 @@ CLAIM = Claim(
     judge=judge,
     draw=draw,
     cost=cost,
+    caption="Error of the denoiser against the noise Delta for every width rho, at the largest d; the lines are F(Delta).",
+    finding=finding,
+    series=series,
 )

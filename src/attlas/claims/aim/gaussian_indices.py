@@ -10,8 +10,10 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from attlas import tokens
 from attlas.aim import teacher
-from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import THEORY, panels, simulated
+from attlas.claims.aim.kit import points
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
+from attlas.claims.series import Series, gather
 from attlas.layers import attention_indices
 from attlas.numerics import fit_line, mean_interval, stream
 
@@ -164,14 +166,36 @@ def _verdict(tests: list[_Test]) -> Verdict:
     return Verdict(Outcome.SUPPORTED, reason, worst.margin, "standard errors", numbers)
 
 
+def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    """Distances from the Gaussian against d, and mean second moments against 1/d."""
+    return _distances(measurements) + _moments(measurements)
+
+
+def _distances(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    rows = [
+        (label, {"rho": m.point.rho, "tokens": m.point.tokens}, m.point.d, m.result[name], None)
+        for name, label in DISTANCES.items()
+        for m in measurements
+    ]
+    return gather(rows, "d", "distance from the Gaussian")
+
+
+def _moments(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    rows = []
+    for m in measurements:
+        settings, value = {"rho": m.point.rho, "tokens": m.point.tokens}, float(np.diag(m.result["moments"]).mean())
+        rows.append(("mean of h_ab² / (1 + δ_ab)", settings, 1 / m.point.d, value, _expected_Q(m.point)))
+    return gather(rows, "1/d", "second moment")
+
+
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw the distances against d, and the second moments against 1/d."""
     figure, (left, right) = panels(2)
     kinds = sorted({(m.point.rho, m.point.tokens) for m in measurements})
     first = [m for m in measurements if (m.point.rho, m.point.tokens) == kinds[len(kinds) // 2]]
     sizes = sorted({m.point.d for m in first})
-    for i, (name, label) in enumerate(DISTANCES.items()):
-        simulated(left, i, [m.point.d for m in first], [m.result[name] for m in first], label, log=True)
+    for i, distance in enumerate(_distances(first)):
+        drawn(left, distance, color=COLOURS[i], fmt=MARKERS[i])
     floor = _floor(first[0].point, "joint")
     left.axhline(floor, linestyle=":", **THEORY)
     left.text(sizes[0], floor, "resolution of the samples", va="bottom", fontsize=8)
@@ -180,13 +204,11 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     left.set_xticks(sizes, [str(d) for d in sizes])
     left.minorticks_off()
     left.legend(frameon=False, fontsize=9)
-    for i, (rho, T) in enumerate(kinds):
-        group = [m for m in measurements if (m.point.rho, m.point.tokens) == (rho, T)]
-        x = np.array([1 / m.point.d for m in group])
-        mean = np.array([np.diag(m.result["moments"]).mean() for m in group])
-        label = f"rho = {rho:g}, T = {T}"
-        simulated(right, i, x, mean, label)
-        line = np.linspace(0, x.max(), 2)
+    for i, moment in enumerate(_moments(measurements)):
+        rho, T = moment.settings["rho"], moment.settings["tokens"]
+        style = {"color": COLOURS[i % len(COLOURS)], "fmt": MARKERS[i % len(MARKERS)]}
+        drawn(right, points(moment), f"rho = {rho:g}, T = {T}", **style)
+        line = np.array([0.0, max(moment.x)])
         right.plot(line, 1 + rho + line, **THEORY)  # exact where rho d is an integer
     right.set(xlabel="1/d", ylabel="mean of h_ab² / (1 + δ_ab)", xlim=(0, None))
     right.plot([], [], label="1 + rho + 1/d", **THEORY)
@@ -202,6 +224,18 @@ def cost(point: Point) -> Cost:
     return Cost(
         0.02 + 6e-7 * point.samples + 1.6e-8 * work + 2.5e-11 * work * point.d,
         memory,
+    )
+
+
+def finding(numbers: Numbers) -> str:
+    """Say how Gaussian the indices are, and how fast they become so."""
+    moments = [abs(value) for name, value in numbers.items() if "moment[" in name and not name.endswith("±")]
+    exponents = [value for name, value in numbers.items() if name.endswith("distance")]
+    if not moments or not exponents:
+        raise LookupError("moment, exponent")
+    return (
+        f"Attention indices become Gaussian as d grows: their second moments agree with theory to {max(moments):.1%}, and"
+        f" their distance from a Gaussian falls as d^{max(exponents):.2f} or faster"
     )
 
 
@@ -247,4 +281,11 @@ CLAIM = Claim(
     judge=judge,
     draw=draw,
     cost=cost,
+    caption=(
+        "Left: distance of the attention indices from a Gaussian (Kolmogorov-Smirnov) against d, for diagonal and"
+        " off-diagonal indices and for random directions among all of them. Right: mean of their squares, scaled to the same"
+        " variance, against 1/d; the line is the exact mean."
+    ),
+    finding=finding,
+    series=series,
 )

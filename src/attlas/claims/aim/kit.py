@@ -1,12 +1,22 @@
-"""What claims about message passing share: one run, beside the theory."""
+"""What claims about attention-indexed models share: one run of message passing beside the theory, points, and words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from attlas import aim
-from attlas.claims.claim import Cost, Measurement, Outcome, Result, Verdict
+from attlas.claims.claim import Cost, Measurement, Numbers, Outcome, Result, Verdict
+from attlas.claims.series import Series, gather
+
+LIMIT = " at d = infinity"  # how `finite_size_verdict` names what it extrapolates to
+HOLLOW: dict[str, Any] = {
+    "label": "",
+    "markerfacecolor": "white",
+    "alpha": 0.6,
+}  # marks beside the main ones of a learner
+SCORE, HARDMAX_SCORE = 2e-7, 4e-6  # seconds for the score of one sequence
 
 
 def amp_error(channel: aim.Channel, d: int, alpha: float, rho: float, seed: int, max_steps: int = 60) -> Result:
@@ -14,18 +24,20 @@ def amp_error(channel: aim.Channel, d: int, alpha: float, rho: float, seed: int,
 
     ``course`` is the error of every step and ``believed`` the V that the damped recursion gives it. ``ratio`` is the final
     error over V, both in units of the error of the prior mean: that of the drawn teacher, ||S - sqrt(rho) I||^2/d, scatters
-    from seed to seed and takes most of the scatter of the final error with it.
+    from seed to seed and takes most of the scatter of the final error with it. The final error is that of the last iterate,
+    also where message passing has not converged: at finite d it often cycles about its fixed point, closely.
     """
     task = aim.sample(channel, d, alpha, rho, seed)
     found = aim.message_passing(task.X, task.y, channel, rho, S=task.S, max_steps=max_steps, throw=False)
-    theory = aim.state_evolution(channel, alpha, rho, steps=0).value
+    theory = aim.state_evolution(channel, alpha, rho, steps=0)
     return {
         "error": float(found.mse[-1]),
-        "ratio": float(found.mse[-1] / found.mse[0] / theory) if theory else np.nan,
+        "ratio": float(found.mse[-1] / found.mse[0] / theory.value) if theory.value else np.nan,
         "course": found.mse[:20],
         "believed": found.history[:20],
-        "theory": theory,
+        "theory": theory.value,
         "steps": found.steps,
+        "converged": found.converged and theory.converged,
     }
 
 
@@ -36,9 +48,65 @@ def above_threshold(measurements: Sequence[Measurement[Any]]) -> Verdict | None:
     return None
 
 
-def amp_cost(channel: aim.Channel, d: int, alpha: float, steps: int = 60) -> Cost:
-    """Expect `steps` iterations of two products, one eigendecomposition and the scores."""
+def amp_cost(channel: aim.Channel, d: int, alpha: float, steps: int = 60, score: float = SCORE) -> Cost:
+    """Expect `steps` iterations of two products, one eigendecomposition and the scores, `score` seconds each."""
     n, T = alpha * d**2, channel.tokens
-    iteration = 6e-11 * n * T * d**2 + 1.2e-9 * d**3 + 1.5e-5 * d + 1e-3
-    iteration += (4e-6 if isinstance(channel, aim.Hardmax) else 2e-7) * n
+    iteration = 6e-11 * n * T * d**2 + 1.2e-9 * d**3 + 1.5e-5 * d + 1e-3 + score * n
     return Cost(steps * iteration, int(80_000_000 + 32 * n * T * d))
+
+
+def errors(
+    measurements: Sequence[Measurement[Any]],
+    learner: str,
+    key: str,
+    theory: Callable[[Measurement[Any]], float] | None = None,
+    **fixed: Any,
+) -> list[Series]:
+    """Return errors of S against alpha, ``result[key]``, one series for every channel, width, decay and size.
+
+    The explorer finds the curve that they belong on by these settings. A setting that points do not have is `fixed`; the
+    usual ones are those of softmax attention of two tokens without decay.
+    """
+    rows = []
+    for m in measurements:
+        own = {"channel": "softmax", "tokens": 2, "noise": 0.0, "decay": None} | dict(m.point) | fixed
+        settings = {name: own[name] for name in ("channel", "tokens", "noise", "rho", "decay", "d")}
+        if settings["channel"] != "linear":
+            settings["noise"] = 0.0
+        rows.append((learner, settings, m.point.alpha, float(m.result[key]), theory(m) if theory else None))
+    return gather(rows, "alpha", "mse")
+
+
+def ratios(measurements: Sequence[Measurement[Any]], *names: str) -> list[Series]:
+    """Return errors of message passing over V against 1/d, one series for all points of the same settings `names`."""
+    rows = [
+        ("amp", {name: getattr(m.point, name) for name in names}, 1 / m.point.d, m.result["ratio"], 1.0)
+        for m in measurements
+    ]
+    return gather(rows, "1/d", "mse / V")
+
+
+def points(series: Series, place: Callable[[float], float] = float) -> Series:
+    """Return the points of a series at `place(x)`, without theory: its curve is drawn finer than there are points."""
+    return replace(series, x=tuple(map(place, series.x)), theory=None)
+
+
+def ending(numbers: Numbers, end: str) -> list[float]:
+    """Return the numbers of a verdict whose names end so.
+
+    Raises
+    ------
+    LookupError
+        If there is none.
+    """
+    found = [value for name, value in numbers.items() if name.endswith(end)]
+    if not found:
+        raise LookupError(end)
+    return found
+
+
+def span(values: Iterable[float], form: str = ".2f") -> str:
+    """Return "0.97 to 1.02", or "0.97" where both ends read the same."""
+    ends = sorted(values)
+    low, high = (format(end, form) for end in (ends[0], ends[-1]))
+    return low if low == high else f"{low} to {high}"

@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
 from attlas import tokens
-from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, THEORY, panels
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.figure import THEORY, panels
+from attlas.claims.learners import learner
+from attlas.claims.series import Series, gather
 from attlas.features import attention_heads, mlp_neurons
 from attlas.layers import random_feature_attention, random_feature_mlp, softmax, with_one
 from attlas.numerics import mean_interval, stream
@@ -17,7 +19,7 @@ from attlas.numerics import mean_interval, stream
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CLEARLY = 0.01  # an MLP that changes by less than one per cent would not have clearly changed
+CLEARLY = 0.01  # of its size: by more than this an MLP has clearly changed
 
 
 class Point(Settings):
@@ -87,7 +89,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         return Verdict(Outcome.INCONCLUSIVE, "needs attention and at least two seeds of an MLP", 0.0, "")
     worst = float(np.max(attention))
     if not np.isfinite([worst, *mlp]).all():
-        return Verdict(Outcome.REFUTED, "a change is not a finite number", -np.inf, "orders of magnitude")
+        return Verdict(Outcome.REFUTED, "a change is not finite", -np.inf, "orders of magnitude")
     mean, low, high = mean_interval(mlp)
     numbers = {"attention_worst_over_rounding": worst, "mlp_change": mean, "mlp_low": low, "mlp_high": high}
     margin = float(min(-np.log10(max(worst, 1e-300)), np.log10(max(low, 1e-300) / CLEARLY)))
@@ -102,6 +104,15 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     return Verdict(outcome, reason, margin, "orders of magnitude", numbers)
 
 
+def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    """Return the mean change of each model against d."""
+    rows = (
+        (_label(m.point), {"keys": m.point.keys, "heads": m.point.heads}, m.point.d, m.result["change"], None)
+        for m in measurements
+    )
+    return gather(rows, "d", "relative change of the features")
+
+
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw the relative change of every run, by model."""
     figure, (axis,) = panels(1, width=6.4)
@@ -109,7 +120,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for row, label in enumerate(labels):
         changes = [m.result["change"] for m in measurements if _label(m.point) == label]
         rows = row + 0.12 * np.linspace(-1, 1, len(changes))
-        axis.plot(changes, rows, "o", color=COLOURS[1 if label.startswith("RFMLP") else 0], markersize=5, alpha=0.7)
+        look = learner("neurons" if label == "RFMLP" else "heads")
+        axis.plot(changes, rows, look.marker, color=look.colour, markersize=5, alpha=0.7)
     axis.axvline(np.finfo(np.float64).eps, linestyle="--", **THEORY)
     axis.text(np.finfo(np.float64).eps, len(labels) - 0.45, " machine epsilon", va="bottom", fontsize=9)
     axis.set(
@@ -119,6 +131,15 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     )
     axis.set_yticks(range(len(labels)), labels)
     return figure
+
+
+def finding(numbers: Numbers) -> str:
+    """Return both changes in a sentence."""
+    return (
+        "Permuting the keys changes attention by rounding alone (at most"
+        f" {numbers['attention_worst_over_rounding']:.2g} of what rounding allows); it changes the features of an MLP on the"
+        f" same tokens by {numbers['mlp_change']:.2f} of their size"
+    )
 
 
 def cost(point: Point) -> Cost:
@@ -182,4 +203,10 @@ CLAIM = Claim(
     judge=judge,
     draw=draw,
     cost=cost,
+    caption=(
+        "Relative change of the features when the keys are permuted at random, one point per run, for attention with three"
+        " activations, without (RFA) and with bias (BRFA), and for an MLP on the same tokens (RFMLP)."
+    ),
+    finding=finding,
+    series=series,
 )

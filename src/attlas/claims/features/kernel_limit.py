@@ -1,21 +1,23 @@
 """features.kernel-limit: finitely many heads approach the infinite-head kernel as M^-1/2, without bias."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field, PositiveInt
 
 from attlas import features, layers, tokens
-from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import THEORY, panels, simulated, ticks
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.features.kit import ending_in
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
+from attlas.claims.series import Series, gather
 from attlas.numerics import fit_line, mean_interval, stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEVEL = 0.99
-SHARP = 0.1  # a slope known to less than this decides nothing
+SHARP = 0.1  # a slope that is known less well than this decides nothing
 POINTS = 24
 
 
@@ -44,9 +46,11 @@ def measure(point: Point, seed: int) -> Result:
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """The slope of log error on log M contains -1/2, and the mean signed error is zero within its error (99 % together)."""
-    groups = {_label(m.point): [n for n in measurements if _label(n.point) == _label(m.point)] for m in measurements}
+    groups: dict[str, list[Measurement[Point]]] = {}
+    for m in measurements:
+        groups.setdefault(_label(m.point.model_dump()), []).append(m)
     if not all(0 < m.result["error"] < np.inf for m in measurements):
-        return Verdict(Outcome.REFUTED, "an error is zero or not a finite number", -np.inf, "standard errors")
+        return Verdict(Outcome.REFUTED, "an error is zero or not finite", -np.inf, "standard errors")
     level = 1 - (1 - LEVEL) / (2 * len(groups))
     numbers: dict[str, float] = {}
     margins, blurred = [], False
@@ -73,29 +77,44 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         f"slopes {min(slopes):.3f} to {max(slopes):.3f} in {len(groups)} settings, the widest interval ±"
         f"{max(v for k, v in numbers.items() if k.endswith('slope ±')):.3f}; "
     )
-    reason += (
-        "mean errors are zero within theirs" if min(margins) >= 0 else "a slope is not -1/2 or a mean error not zero"
-    )
+    zero = "the mean error is zero within its error"
+    reason += zero if min(margins) >= 0 else "a slope is not -1/2 or a mean error not zero"
     if min(margins) < 0:
         return Verdict(Outcome.REFUTED, reason, float(min(margins)), "standard errors", numbers)
     outcome = Outcome.INCONCLUSIVE if blurred else Outcome.SUPPORTED
     return Verdict(outcome, reason, float(min(margins)), "standard errors", numbers)
 
 
+def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    """Return the errors of each setting against the number of heads."""
+    rows = (
+        ("heads", m.point.model_dump(exclude={"heads"}), m.point.heads, m.result["error"], None) for m in measurements
+    )
+    return gather(rows, "heads", "relative error of the kernel")
+
+
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw the error against M, beside M^-1/2."""
     figure, (axis,) = panels(1, width=6)
-    labels = list(dict.fromkeys(_label(m.point) for m in measurements))
-    for i, label in enumerate(labels):
-        mine = [m for m in measurements if _label(m.point) == label]
-        simulated(axis, i, [m.point.heads for m in mine], [m.result["error"] for m in mine], label, log=True)
-    heads = np.array(sorted({m.point.heads for m in measurements}))
-    middle = np.exp(np.mean([np.log(m.result["error"] * np.sqrt(m.point.heads)) for m in measurements]))
+    found = series(measurements)
+    for one, colour, marker in zip(found, COLOURS, MARKERS, strict=False):
+        drawn(axis, one, _label(one.settings), color=colour, fmt=marker)
+    heads = np.array(sorted({x for one in found for x in one.x}))
+    middle = np.exp(np.mean([np.log(np.array(one.mean) * np.sqrt(one.x)).mean() for one in found]))
     axis.plot(heads, middle / np.sqrt(heads), **THEORY, label="1/√M")
-    axis.set(xlabel="heads M", ylabel="relative error of the kernel", xscale="log", yscale="log")
+    axis.set(xlabel="heads M", ylabel=found[0].y_name, xscale="log", yscale="log")
     ticks(axis, heads.tolist())
     axis.legend(frameon=False, fontsize=9)
     return figure
+
+
+def finding(numbers: Numbers) -> str:
+    """Return the range of slopes in a sentence."""
+    slopes = ending_in(numbers, " slope")
+    return (
+        "M random heads approach the kernel of infinitely many as M^-1/2: the fitted exponents are"
+        f" {min(slopes):.3f} to {max(slopes):.3f}, and the mean error is zero within its error"
+    )
 
 
 def cost(point: Point) -> Cost:
@@ -104,8 +123,8 @@ def cost(point: Point) -> Cost:
     return Cost(0.05 + 3e-8 * numbers + 1e-9 * POINTS * numbers, int(150_000_000 + 24 * numbers))
 
 
-def _label(point: Point) -> str:
-    return f"{point.activation} bias {point.bias:g} d={point.d} keys={point.keys}"
+def _label(settings: Mapping[str, Any]) -> str:
+    return "{activation} bias {bias:g} d={d} keys={keys}".format(**settings)
 
 
 CLAIM = Claim(
@@ -141,4 +160,10 @@ CLAIM = Claim(
     judge=judge,
     draw=draw,
     cost=cost,
+    caption=(
+        "Relative error of the Gram matrix of M random heads against the kernel of infinitely many, against M."
+        " Means over draws with standard errors; the line falls as M^-1/2."
+    ),
+    finding=finding,
+    series=series,
 )

@@ -1,7 +1,7 @@
 """What each learner of the atlas makes of one softmax teacher: the same examples in, attention on fresh sequences out.
 
 Of two tokens a row of attention is one number, the weight A_aa = sigma(h_aa - h_ab) that a token gives itself. Learners
-return it for both tokens of every fresh sequence; what they are told beside X and y is said at each.
+predict it for both tokens of every fresh sequence; what they know besides X and y is said at each.
 """
 
 from collections.abc import Callable
@@ -23,10 +23,10 @@ Array = NDArray[np.float64]
 CHANNEL = aim.Softmax(2)
 HEADS = 4  # finite heads, over d: four times as many trained numbers as S has
 LEAST_DECAY = 3e-3  # below the threshold the best decay tends to zero; the error changes by a per cent from here on
-FITTED = 1e-6  # the loss of a descent that has ended
+FITTED = 1e-6  # the loss of a descent that has fitted its data
 
 
-class Lesson(NamedTuple):
+class LearnerInput(NamedTuple):
     """Examples (n, 2, d), their outputs (n, 2, 2), the teacher's width, fresh sequences, the number of starts, a seed."""
 
     X: Array
@@ -37,15 +37,26 @@ class Lesson(NamedTuple):
     seed: int
 
 
-class Lessons(NamedTuple):
-    """Attention (fresh, 2) by name of the learner, or of several like it, and whether the search behind it had ended."""
+class Predictions(NamedTuple):
+    """What an algorithm makes of its examples.
 
-    learned: dict[str, Array]
+    Attributes
+    ----------
+    attention : dict
+        Attention (fresh, 2), or that of several runs (runs, fresh, 2), by learner.
+    converged : bool
+        Whether the algorithm behind it met its own tolerance.
+    settled : bool
+        Whether it came near enough to be judged: message passing to a change of a thousandth of V, descent to a fit.
+    """
+
+    attention: dict[str, Array]
+    converged: bool
     settled: bool
 
 
-def message_passing(given: Lesson) -> Lessons:
-    """Return the posterior mean of the attention, as message passing sees it. It is told the prior."""
+def message_passing(given: LearnerInput) -> Predictions:
+    """Return the posterior mean of the attention, as message passing sees it. It knows the prior."""
     found = aim.message_passing(
         given.X, given.y, CHANNEL, given.rho, damping=0.8, norm_correct=True, tol=1e-5, max_steps=200, throw=False
     )
@@ -53,11 +64,11 @@ def message_passing(given: Lesson) -> Lessons:
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     spread = gaps(given.fresh, found.value)[..., None] + np.sqrt(3 * V) * nodes  # of h_aa - h_ab: variance 2V + V
     settled = found.residual < 1e-3 * V or V < 1e-6
-    return Lessons({"amp": sigmoid(spread) @ (weights / weights.sum())}, bool(settled))
+    return Predictions({"amp": sigmoid(spread) @ (weights / weights.sum())}, found.converged, bool(settled))
 
 
-def descent(given: Lesson) -> Lessons:
-    """Return the attention of every run of gradient descent, each a learner, and their mean. They are told the width."""
+def descent(given: LearnerInput) -> Predictions:
+    """Return the attention of every run of gradient descent, each a learner, and their mean. They know the width."""
     d = given.X.shape[2]
     found = aim.descend(
         given.X,
@@ -70,17 +81,18 @@ def descent(given: Lesson) -> Lessons:
         throw=False,
     )
     runs = np.array([sigmoid(gaps(given.fresh, S)) for S in found.singles])
-    return Lessons({"single": runs, "averaged": runs.mean(0)}, bool(found.losses.max() < FITTED))
+    fitted = bool(found.losses.max() < FITTED)
+    return Predictions({"single": runs, "averaged": runs.mean(0)}, found.converged, fitted)
 
 
-def trained(given: Lesson) -> Lessons:
-    """Return the attention that training with weight decay reaches. It is told the decay that theory finds best."""
+def trained(given: LearnerInput) -> Predictions:
+    """Return the attention that training with weight decay reaches. It knows the decay that theory finds best."""
     n, _, d = given.X.shape
     decay, start = _best_decay(n / d**2, given.rho), None
     for step in (10 * decay, decay):
         found = aim.minimise(given.X, given.y, CHANNEL, step, start=start, tol=3e-3, max_steps=2000, throw=False)
         start = found.value
-    return Lessons({"trained": sigmoid(gaps(given.fresh, found.value))}, found.converged)
+    return Predictions({"trained": sigmoid(gaps(given.fresh, found.value))}, found.converged, found.converged)
 
 
 @cache
@@ -88,21 +100,21 @@ def _best_decay(alpha: float, rho: float) -> float:
     return max(aim.best_decay(CHANNEL, alpha, rho).decay, LEAST_DECAY)
 
 
-def fitted_head(given: Lesson) -> Lessons:
-    """Return the attention of a head fitted to what the layer puts out, A X. It is told nothing.
+def fitted_head(given: LearnerInput) -> Predictions:
+    """Return the attention of a head fitted to what the layer puts out, A X. It knows nothing else.
 
     The teacher takes Tr S from its diagonal, which no x_a^T Theta x_b can. So every token also carries its place, +1 or -1,
-    as a coordinate more, whose square is that constant. The search starts near uniform attention; from logits of size one
+    as one more coordinate, whose square is that constant. The search starts near uniform attention; from logits of size one
     it stalls where examples are few.
     """
     X, fresh = placed(given.X), placed(given.fresh)
     start = 0.1 * random_start(1, X.shape[2], stream(given.seed, "start", "varpro"))
     found = variable_projection(Examples.of(X, given.y @ X), start, max_steps=60, tol=1e-6)
     attention, _ = Examples(fresh, fresh, fresh).attend(found.Theta[0])
-    return Lessons({"varpro": np.einsum("naa->na", attention)}, found.converged)
+    return Predictions({"varpro": np.einsum("naa->na", attention)}, found.converged, found.converged)
 
 
-def random_features(given: Lesson) -> Lessons:
+def random_features(given: LearnerInput) -> Predictions:
     """Return the attention by ridge regression on frozen heads, infinitely many and 4d; leave-one-out chooses the penalty.
 
     A row is a function of two tokens, A_aa = f(x_a; x_b), so every sequence gives two examples of it: a query and one key,
@@ -115,10 +127,10 @@ def random_features(given: Lesson) -> Lessons:
     for name, heads in sizes.items():
         model = features.RandomAttentionRegressor(heads, random_state=given.seed).fit(examples, own)
         found[name] = np.clip(model.predict(pairs(given.fresh)), 0, 1).reshape(-1, 2)
-    return Lessons(found, True)
+    return Predictions(found, True, True)
 
 
-LEARNERS: dict[str, Callable[[Lesson], Lessons]] = {
+ALGORITHMS: dict[str, Callable[[LearnerInput], Predictions]] = {
     "amp": message_passing,
     "descent": descent,
     "trained": trained,
@@ -141,7 +153,7 @@ def sigmoid(x: Array) -> Array:
 
 
 def placed(X: Array) -> Array:
-    """Return tokens with their place, +1 or -1, as a coordinate more."""
+    """Return tokens with their place, +1 or -1, as one more coordinate."""
     place = np.broadcast_to(np.array([[1.0], [-1.0]]), (len(X), 2, 1))
     return np.concatenate([X, place], axis=2)
 

@@ -7,8 +7,11 @@ import numpy as np
 from pydantic import Field, PositiveFloat
 
 from attlas import tokens
-from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import panels, simulated
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.figure import panels
+from attlas.claims.recovery.kit.figures import curves, magnitude
+from attlas.claims.recovery.kit.tasks import ending
+from attlas.claims.series import Series, gather
 from attlas.layers import softmax
 from attlas.numerics import fit_line, stream
 from attlas.recovery import planted_layer
@@ -71,15 +74,29 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
 
 
+def finding(numbers: Numbers) -> str:
+    """Return by how much agreement fades."""
+    slopes = ending(numbers, " slope")
+    return (
+        "Every further (m - 1)(k - 1) divides the share of examples on which all heads agree by"
+        f" {np.exp(-max(slopes)):.1f} to {np.exp(-min(slopes)):.1f}"
+    )
+
+
+def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    """Return the share of agreeing rows against (m - 1)(k - 1), as a power of ten."""
+    rows = []
+    for m in measurements:
+        settings = {"window": m.point.window, "d": m.point.d, "scale": m.point.scale}
+        rows.append(("agreement", settings, _freedom(m.point), magnitude(m.result["agree"] / m.result["rows"]), None))
+    return gather(rows, "(m - 1)(k - 1)", "log10 of the share of rows on which all heads agree")
+
+
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
-    """Draw the share of agreeing rows against (m - 1)(k - 1)."""
+    """Draw the share of agreeing rows."""
     figure, (axis,) = panels(1, width=6)
-    for i, group in enumerate(sorted({_group(m.point) for m in measurements})):
-        mine = [m for m in measurements if _group(m.point) == group and m.result["agree"] > 0]
-        shares = [m.result["agree"] / m.result["rows"] for m in mine]
-        simulated(axis, i, [_freedom(m.point) for m in mine], shares, f"window {group[0]:g}", log=True)
-    axis.set(xlabel="(m - 1)(k - 1)", ylabel="share of rows on which all heads agree", yscale="log")
-    axis.legend(frameon=False, fontsize=9)
+    curves(axis, series(measurements))
+    axis.set(xlabel="(m - 1)(k - 1)", ylabel="log₁₀ of the share of rows that agree")
     return figure
 
 
@@ -120,4 +137,10 @@ CLAIM = Claim(
     judge=judge,
     draw=draw,
     cost=cost,
+    caption=(
+        "Share of rows on which the attention of all heads agrees within a window, on a logarithmic scale,"
+        " against (m - 1)(k - 1): means over layers with standard errors."
+    ),
+    finding=finding,
+    series=series,
 )

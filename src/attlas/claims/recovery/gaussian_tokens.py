@@ -1,7 +1,7 @@
 """recovery.gaussian-tokens: a layer of several heads is learned from Gaussian tokens, too."""
 
-from attlas.claims.claim import Claim, Result, Sweep
-from attlas.claims.recovery.kit.learners import Point, compare, cost, draw, judge
+from attlas.claims.claim import Claim, Result, Sweep, Unfinished
+from attlas.claims.recovery.kit.learners import CAPTION, Point, compare, cost, draw, finding, judge, series
 
 
 def measure(point: Point, seed: int) -> Result:
@@ -27,4 +27,8 @@ CLAIM = Claim(
     judge=judge,
     draw=draw,
     cost=cost,
+    caption=CAPTION,
+    finding=finding("Gaussian"),
+    series=series,
+    unfinished=Unfinished.USED,  # a learner is its budget: a layer that it does not find within it is the measurement
 )

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
 from attlas.numerics import stream
 from attlas.recovery import Layer, difference, parameter_error
@@ -75,8 +75,17 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     return Verdict(Outcome.SUPPORTED if margin > 0 else Outcome.REFUTED, reason, margin, "orders of magnitude", numbers)
 
 
+def finding(numbers: Numbers) -> str:
+    """Return how well canonical forms agree."""
+    return (
+        "Layers that compute the same function from different parameters have the same canonical form, to"
+        f" {numbers['canonical forms']:.0e}; some agree on two tokens only, and differ by"
+        f" {numbers['pairs of length two at length three']:.0%} or more on three"
+    )
+
+
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
-    """Draw how far functions and canonical forms are apart, by kind of pair."""
+    """Draw every pair, by its kind."""
     figure, (axis,) = panels(1, width=6.5)
     for i, (key, label) in enumerate(
         (("functions", "functions"), ("canonical", "canonical forms"), ("at_three", "functions at length three"))
@@ -114,4 +123,9 @@ CLAIM = Claim(
     judge=judge,
     draw=draw,
     cost=cost,
+    caption=(
+        "Relative differences of two layers of the same function, by how their parameters differ: of their outputs, of their"
+        " canonical forms, and of their outputs on three tokens. The dashed line is the rounding of one number."
+    ),
+    finding=finding,
 )

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import THEORY, panels, simulated, ticks
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.recovery.kit.figures import each_against_x, magnitude
 from attlas.claims.recovery.kit.tasks import oracle_of
+from attlas.claims.series import Series, gather
 from attlas.numerics import stream
 from attlas.recovery import Layer, learn_from_queries
 
@@ -33,7 +34,7 @@ def measure(point: Point, seed: int) -> Result:
     truth = Layer(Theta[None], rng.standard_normal((1, d, d)) / np.sqrt(d))
     found = learn_from_queries(oracle_of(truth), d, rank=r, seed=seed)
     error = np.linalg.norm(found.Theta - truth.Theta) / np.linalg.norm(Theta)
-    return {"queries": float(found.queries), "error": float(error)}
+    return {"queries": float(found.certificate.queries), "error": float(error), "converged": found.converged}
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
@@ -45,7 +46,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     numbers = {"worst error": float(errors.max()), "largest share of 2rd + d": float(shares.max())}
     reason = (
         f"{int(np.sum(errors < SMALL))} of {len(errors)} runs are right to {SMALL:g} (worst {errors.max():.1e}), with"
-        f" {shares.min():.2f} to {shares.max():.2f} times 2 r d + d queries"
+        f" {_count(float(shares.max()))} queries"
     )
     margin = float(min(np.log10(SMALL / errors.max()), np.log10(1.1 / shares.max())))
     if not margin > 0:
@@ -53,21 +54,37 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     return Verdict(Outcome.SUPPORTED, reason, margin, "orders of magnitude", numbers)
 
 
+def finding(numbers: Numbers) -> str:
+    """Return how many queries."""
+    count = _count(numbers["largest share of 2rd + d"])
+    return f"A head of rank r is recovered with {count} queries; the largest error is {numbers['worst error']:.0e}"
+
+
+def _count(share: float) -> str:
+    return "exactly 2rd + d" if share == 1 else f"at most {share:.2f} times 2rd + d"
+
+
+def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    """Return queries, beside 2 r d + d, and errors against d, as powers of ten."""
+    found = []
+    for key, y_name in (("queries", "log10 of the queries"), ("error", "log10 of the relative error of Theta")):
+        rows = [
+            (
+                "queries",
+                {"rank": m.point.rank},
+                m.point.d,
+                magnitude(m.result[key]),
+                magnitude(2 * m.point.rank * m.point.d + m.point.d) if key == "queries" else None,
+            )
+            for m in measurements
+        ]
+        found += gather(rows, "d", y_name)
+    return found
+
+
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
-    """Draw the queries against r d, and the errors."""
-    figure, (left, right) = panels(2)
-    for i, r in enumerate(sorted({m.point.rank for m in measurements})):
-        mine = [m for m in measurements if m.point.rank == r]
-        for axis, key in ((left, "queries"), (right, "error")):
-            simulated(axis, i, [m.point.d for m in mine], [m.result[key] for m in mine], f"rank {r}", log=True)
-    d = np.array(sorted({m.point.d for m in measurements}))
-    left.plot(d, d**2 + d, label="d² + d", **THEORY)
-    left.set(xlabel="d", ylabel="queries", xscale="log", yscale="log")
-    left.legend(frameon=False, fontsize=9)
-    right.set(xlabel="d", ylabel="relative error of Theta", xscale="log", yscale="log")
-    for axis in (left, right):
-        ticks(axis, d.tolist())
-    return figure
+    """Draw queries and errors against d."""
+    return each_against_x(series(measurements))
 
 
 def cost(point: Point) -> Cost:
@@ -90,4 +107,11 @@ CLAIM = Claim(
     judge=judge,
     draw=draw,
     cost=cost,
+    caption=(
+        "Queries that one head of a known rank took, and the relative error of its query-key matrix, on"
+        " logarithmic scales, against the dimension of tokens: means over heads with standard errors. The lines on"
+        " the left are 2rd + d."
+    ),
+    finding=finding,
+    series=series,
 )

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
-from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import THEORY, panels, simulated
-from attlas.claims.recovery.kit.tasks import oracle_of, query_layer
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.figure import THEORY, panels
+from attlas.claims.recovery.kit.figures import curves, magnitude
+from attlas.claims.recovery.kit.tasks import ending, oracle_of, query_layer
+from attlas.claims.series import Series, gather
 from attlas.numerics import fit_line
 from attlas.recovery import learn_from_queries
 
@@ -34,7 +36,7 @@ def measure(point: Point, seed: int) -> Result:
     oracle = oracle_of(truth, point.noise, seed)
     found = learn_from_queries(oracle, point.d, noise=point.noise, repeats=point.repeats, seed=seed)
     error = np.linalg.norm(found.Theta - truth.Theta) / np.linalg.norm(truth.Theta)
-    return {"error": float(error), "queries": float(found.queries)}
+    return {"error": float(error), "queries": float(found.certificate.queries), "converged": found.converged}
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
@@ -46,7 +48,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     for d, outputs, repeats in groups:
         mine = [m for m in measurements if (m.point.d, m.point.outputs, m.point.repeats) == (d, outputs, repeats)]
         if len({m.point.noise for m in mine}) < 3 or not all(0 < m.result["error"] < np.inf for m in mine):
-            return Verdict(Outcome.INCONCLUSIVE, "needs three noises, and errors that are numbers", 0.0, "")
+            return Verdict(Outcome.INCONCLUSIVE, "needs three noise levels and finite errors", 0.0, "")
         line = fit_line([np.log(m.point.noise) for m in mine], [np.log(m.result["error"]) for m in mine])
         low, high = line.slope_interval(level)
         factor = float(np.exp(np.mean([np.log(m.result["error"] / m.point.noise) for m in mine])))
@@ -66,17 +68,28 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     return Verdict(outcome, reason, float(min(margins)), "standard errors", numbers)
 
 
+def finding(numbers: Numbers) -> str:
+    """Return what noise costs."""
+    factors = ending(numbers, "error/noise")
+    return f"The error of a recovered head is {min(factors):.1f} to {max(factors):.1f} times the noise of the answers"
+
+
+def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    """Return the error of Theta against the noise, both as powers of ten."""
+    rows = [
+        ("queries", m.point.model_dump(exclude={"noise"}), magnitude(m.point.noise), magnitude(m.result["error"]), None)
+        for m in measurements
+    ]
+    return gather(rows, "log10 of the noise of the oracle", "log10 of the relative error of Theta")
+
+
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw the error against the noise."""
     figure, (axis,) = panels(1, width=6)
-    for i, repeats in enumerate(sorted({m.point.repeats for m in measurements})):
-        mine = [m for m in measurements if m.point.repeats == repeats]
-        errors = [m.result["error"] for m in mine]
-        simulated(axis, i, [m.point.noise for m in mine], errors, f"{repeats} times each", log=True)
-    noise = np.array(sorted({m.point.noise for m in measurements}))
-    axis.plot(noise, noise, label="noise itself", **THEORY)
-    axis.set(xlabel="noise of the oracle", ylabel="relative error of Theta", xscale="log", yscale="log")
-    axis.legend(frameon=False, fontsize=9)
+    noise = sorted({magnitude(m.point.noise) for m in measurements})
+    axis.plot(noise, noise, label="the noise itself", **THEORY)
+    curves(axis, series(measurements))
+    axis.set(xlabel="log₁₀ of the noise of the oracle", ylabel="log₁₀ of the relative error of Θ")
     return figure
 
 
@@ -106,4 +119,10 @@ CLAIM = Claim(
     judge=judge,
     draw=draw,
     cost=cost,
+    caption=(
+        "Relative error of the query-key matrix of one head against the noise of the oracle, on logarithmic"
+        " scales: means over heads with standard errors. The line is the noise itself."
+    ),
+    finding=finding,
+    series=series,
 )

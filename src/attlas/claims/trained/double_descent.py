@@ -1,14 +1,20 @@
-"""trained.double-descent: with noise and hardly any decay the error peaks where data are just fitted; decay helps."""
+"""trained.double-descent: with noise and hardly any decay the error peaks where data are just fitted; decay helps.
+
+A run whose convex problem was not solved is no measurement: it leaves the claim undecided.
+"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from attlas import aim
-from attlas.claims.claim import Claim, Cost, Measurement, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.figure import COLOURS, THEORY, panels, simulated
+from attlas.claims.aim.kit import HOLLOW, errors, points
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.figure import COLOURS, THEORY, drawn, panels
+from attlas.claims.series import Series
 from attlas.claims.trained.kit import TOLERANCE, least_trace, size_of
 from attlas.numerics import mean_interval
 
@@ -32,20 +38,23 @@ class Point(Settings):
 
 
 def measure(point: Point, seed: int) -> Result:
-    """Solve with the small decay and with the best one; return both errors and what the theory says of them."""
+    """Solve with the small decay and with the best one; return both errors beside the theory's."""
     channel = aim.Linear(1, point.noise)
     task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
     size = size_of(task, point.rho)
     best = aim.best_decay(channel, point.alpha, point.rho)
     small = least_trace(task.X, task.y, channel, point.decay)
     chosen = aim.minimise(task.X, task.y, channel, best.decay, tol=TOLERANCE, throw=False)
+    theory = aim.trained(channel, point.alpha, point.rho, point.decay)
+    limit = aim.trained(channel, point.alpha, point.rho, 0.0)
     return {
         "small": small.mse(task.S) / size,
         "best": chosen.mse(task.S) / size,
-        "theory_small": aim.trained(channel, point.alpha, point.rho, point.decay).value,
+        "theory_small": theory.value,
         "theory_best": best.mse,
-        "limit": aim.trained(channel, point.alpha, point.rho, 0.0).value,
+        "limit": limit.value,
         "bayes": best.bayes,
+        "converged": small.converged and chosen.converged and theory.converged and limit.converged,
     }
 
 
@@ -65,7 +74,8 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     means = {key: {alpha: float(np.mean([r[key] for r in at[alpha].values()])) for alpha in alphas} for key in KINDS}
     if middle in (alphas[0], last) or min(len(rows) for rows in at.values()) < 3:
         return Verdict(Outcome.INCONCLUSIVE, "needs samples on both sides of the threshold, and three seeds", 0.0, "")
-    if not all(0 < value < np.inf for m in measurements for value in m.result.values()):
+    values = [value for m in measurements for name, value in m.result.items() if name != "converged"]
+    if not all(0 < value < np.inf for value in values):
         return Verdict(Outcome.REFUTED, "a result is zero or not a number", -np.inf, "standard errors")
     before = min((alpha for alpha in alphas if alpha < middle), key=means["small"].__getitem__)
     tests = {  # the first error is larger than the second
@@ -104,6 +114,22 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
 
 
+def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    """Errors against alpha, with the small and with the best decay."""
+    return _small(measurements) + _best(measurements)
+
+
+def _small(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    return errors(measurements, "trained", "small", lambda m: m.result["theory_small"], channel="linear", tokens=1)
+
+
+def _best(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    found = errors(
+        measurements, "trained", "best", lambda m: m.result["theory_best"], channel="linear", tokens=1, decay=None
+    )
+    return [replace(series, y_name="mse at the best decay") for series in found]
+
+
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw the errors of the limit, of the small and of the best decay, and Bayes."""
     figure, (axis,) = panels(1, width=6)
@@ -116,8 +142,12 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     few = alphas[::4]  # the best decay takes a third of a second each, and its error is smooth
     axis.plot(few, [aim.best_decay(channel, a, first.rho).mse for a in few], color=COLOURS[0], label="best decay")
     axis.plot(alphas, aim.curve(channel, alphas, first.rho)["mse"].values[0], "--", **THEORY, label="Bayes")
-    for i, key in ((1, "small"), (0, "best")):
-        simulated(axis, i, [m.point.alpha for m in measurements], [m.result[key] for m in measurements])
+    largest = max(m.point.d for m in measurements)
+    for mine, colour in [(s, COLOURS[1]) for s in _small(measurements)] + [
+        (s, COLOURS[0]) for s in _best(measurements)
+    ]:
+        main = mine.settings["d"] == largest
+        drawn(axis, points(mine), color=colour, **({"label": ""} if main else HOLLOW))
     axis.set(xlabel="samples over d²", ylabel="error of the query-key matrix", ylim=(0, None))
     axis.legend(frameon=False, fontsize=9)
     return figure
@@ -126,6 +156,15 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 def cost(point: Point) -> Cost:
     """Expect some thousand steps at small decays."""
     return Cost(1.3 * (point.d / 20) ** 2, int(60_000_000 + 100 * point.alpha * point.d**3))
+
+
+def finding(numbers: Numbers) -> str:
+    """Say how high the peak is, and what decay makes of it."""
+    rise, cure = (numbers[f"{name}, logarithm"] for name in ("rise to the peak", "the best decay removes the peak"))
+    return (
+        f"More data can hurt: with hardly any decay the error grows {np.exp(rise):.1f} times on the way to the interpolation"
+        f" threshold; there the best decay divides it by {np.exp(cure):.1f}"
+    )
 
 
 CLAIM = Claim(
@@ -148,4 +187,11 @@ CLAIM = Claim(
     judge=judge,
     draw=draw,
     cost=cost,
+    caption=(
+        "Error of the query-key matrix against the number of samples over d²: with a small decay and with the best one,"
+        " hollow marks for smaller d. Lines are the predicted errors of both, of decay tending to 0 (dotted) and of the best"
+        " learner (dashed)."
+    ),
+    finding=finding,
+    series=series,
 )

@@ -1,6 +1,9 @@
-// What the browser does by itself: the address bar, the numbers beside sliders, saving a figure.
+// What the browser does by itself: the address bar, the values beside sliders, saving a figure.
 window.dash_clientside = window.dash_clientside || {};
-let shown = ""; // path and settings in the address
+let current = ""; // path and settings in the address
+// A slider holds its position; say its value to those who cannot see it beside the label.
+const announce = (control, text) =>
+  document.getElementById(JSON.stringify({ control: control }))?.setAttribute("aria-valuetext", text);
 window.dash_clientside.explorer = {
   // Write the state into the address, and return the addresses of the data of the same state.
   address: function (values, ids, links) {
@@ -8,10 +11,10 @@ window.dash_clientside.explorer = {
     ids.forEach((id, i) => query.set(id.control.split(":")[1], values[i]));
     if (ids.length) {
       const path = window.location.pathname;
-      const before = shown;
-      shown = path + "?" + query;
-      window.history.replaceState(window.history.state, "", shown);
-      const moved = before.startsWith(path + "?") && before !== shown;
+      const before = current;
+      current = path + "?" + query;
+      window.history.replaceState(window.history.state, "", current);
+      const moved = before.startsWith(path + "?") && before !== current;
       if (moved) document.querySelectorAll(".refused").forEach((note) => (note.hidden = true)); // of the address one came by
     }
     const title = document.querySelector("main h1");
@@ -21,11 +24,14 @@ window.dash_clientside.explorer = {
   number: function (value) {
     return String(Number(value));
   },
-  powers: function (value) {
+  power: function (value) {
     const text = Number(Math.pow(10, value)).toPrecision(2);
-    const id = window.dash_clientside.callback_context.inputs_list[0].id;
-    document.getElementById(JSON.stringify(id))?.setAttribute("aria-valuetext", text); // the slider itself holds the power
+    announce(window.dash_clientside.callback_context.inputs_list[0].id.control, text);
     return text;
+  },
+  computed: function (text) {
+    announce(window.dash_clientside.callback_context.inputs_list[0].id.control, text);
+    return window.dash_clientside.no_update;
   },
   same: function (value) {
     return Boolean(value);

@@ -1,1 +1,1 @@
-"""Tool kit of the recovery claims: planted tasks, learners on the same data."""
+"""Tool kit of the recovery claims: planted tasks, learners on the same data, figures."""

@@ -1,19 +1,26 @@
 """What claims about learners share: every learner on the same data, and how often each succeeds."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from attlas.claims.claim import Cost, Measurement, Outcome, Result, Settings, Verdict
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
-from attlas.claims.recovery.kit.tasks import LEARNERS, SUCCESS, counted, learned, planted
+from attlas.claims.claim import Cost, Measurement, Numbers, Outcome, Result, Settings, Verdict
+from attlas.claims.figure import THEORY, drawn, panels
+from attlas.claims.learners import learner
+from attlas.claims.recovery.kit.figures import magnitude, runs, shifted
+from attlas.claims.recovery.kit.tasks import LEARNERS, SUCCESS, Budget, counted, planted, tally
+from attlas.claims.series import Series, gather
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEVEL = 0.99
+CAPTION = (
+    "Error of every learner on fresh examples, on a logarithmic scale, against the number of heads: each run faintly, and"
+    " means with standard errors. A run below the dotted line has found the layer."
+)
 
 
 class Point(Settings):
@@ -28,10 +35,15 @@ class Point(Settings):
 
 
 def compare(law: Literal["boolean", "gaussian"], point: Point, seed: int) -> Result:
-    """Return the relative error of every learner on fresh examples: the same data, budgets in steps."""
+    """Return the relative error of every learner on fresh examples: the same data, budgets in steps.
+
+    `converged` is about variable projection, on which the verdict rests.
+    """
     _, data, fresh = planted(law, point.heads, point.d, point.k, point.scale, point.n, seed)
-    found = {name: learned(name, data, point.heads, seed, point.adam_steps) for name in LEARNERS}
-    return {name: fresh.residual(layer.Theta, layer.W) for name, layer in found.items()}
+    budget = Budget(adam_steps=point.adam_steps)
+    fits = {name: learn(data, point.heads, seed, budget) for name, learn in LEARNERS.items()}
+    errors = {name: fresh.residual(fit.Theta, fit.W) for name, fit in fits.items()}
+    return errors | {"converged": fits["varpro"].converged}
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
@@ -39,7 +51,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     settings = list(dict.fromkeys(_label(m.point) for m in measurements))
     level = 1 - (1 - LEVEL) / len(settings)
     if any(m.result[name] == 0 or np.isnan(m.result[name]) for m in measurements for name in LEARNERS):
-        return Verdict(Outcome.REFUTED, "an error is exactly zero, or not a number", -np.inf, "of a share")
+        return Verdict(Outcome.REFUTED, "an error is exactly zero, or not a number", -np.inf, "in success rate")
     numbers: dict[str, float] = {}
     margins, lost = [], 0
     for setting in settings:
@@ -56,27 +68,55 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         low, high = numbers[f"{setting} varpro share low"], numbers[f"{setting} varpro share high"]
         margins.append(low - 0.5)
         lost += high < 0.5
-    totals = {name: sum(m.result[name] < SUCCESS for m in measurements) for name in LEARNERS}
     worst = max(m.result["varpro"] for m in measurements)
-    reason = (
-        ", ".join(f"{name} succeeds in {hits} of {len(measurements)}" for name, hits in totals.items())
-        + f" runs; the worst error of varpro is {worst:.1e}"
-    )
+    reason = f"{successes(numbers)}; the largest error of variable projection is {worst:.1e}"
     outcome = Outcome.REFUTED if lost else Outcome.SUPPORTED if min(margins) > 0 else Outcome.INCONCLUSIVE
-    return Verdict(outcome, reason, min(margins), "of a share", numbers)
+    return Verdict(outcome, reason, min(margins), "in success rate", numbers)
+
+
+def successes(numbers: Numbers) -> str:
+    """Return how often each learner succeeds, in words."""
+    hits = {name: tally(numbers, f"{name} successes of") for name in LEARNERS}
+    first, *others = (f"{learner(name).name} finds the layer in {hit} of {of} runs" for name, (hit, of) in hits.items())
+    return ", ".join([first, *(other.replace("finds the layer ", "") for other in others)])
+
+
+def finding(tokens: str) -> Callable[[Numbers], str]:
+    """Return what was found, on tokens of some kind."""
+    return lambda numbers: f"From random {tokens} examples and random starts {successes(numbers)}"
+
+
+def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    """Return the errors of every learner against the number of heads, as powers of ten."""
+    rows = [
+        (name, m.point.model_dump(exclude={"heads"}), m.point.heads, magnitude(m.result[name]), None)
+        for name in LEARNERS
+        for m in measurements
+    ]
+    return gather(rows, "heads m", "log10 of the relative error on fresh examples")
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
-    """Draw every run of every learner, by setting."""
-    figure, (axis,) = panels(1, width=7)
-    settings = list(dict.fromkeys(_label(m.point) for m in measurements))
-    for i, name in enumerate(LEARNERS):
-        rows = [settings.index(_label(m.point)) + 0.2 * (i - 1) for m in measurements]
-        axis.plot([m.result[name] for m in measurements], rows, MARKERS[i], color=COLOURS[i], alpha=0.6, label=name)
-    axis.axvline(SUCCESS, linestyle=":", **THEORY)
-    axis.set(xlabel="relative error on fresh examples", xscale="log", ylim=(-0.6, len(settings) - 0.4))
-    axis.set_yticks(range(len(settings)), settings)
-    axis.legend(frameon=False, fontsize=9)
+    """Draw a panel for every setting but the heads."""
+    settings = list(dict.fromkeys(tuple(m.point.model_dump(exclude={"heads"}).items()) for m in measurements))
+    figure, axes = panels(len(settings), width=max(3.4, 6 / len(settings)))
+    for axis, setting in zip(axes, settings, strict=True):
+        mine = [m for m in measurements if tuple(m.point.model_dump(exclude={"heads"}).items()) == setting]
+        for i, name in enumerate(LEARNERS):
+            aside = 0.15 * (i - 1)
+            places = [m.point.heads + aside for m in mine]
+            runs(axis, places, [magnitude(m.result[name]) for m in mine], name)
+            for one in series(mine):
+                if one.name == name:
+                    drawn(axis, shifted(one, aside), linestyle="none")
+        axis.axhline(magnitude(SUCCESS), linestyle=":", **THEORY)
+        point = mine[0].point
+        axis.set_title(f"d = {point.d}, k = {point.k}, s = {point.scale:g}, n = {point.n}", fontsize=9)
+        heads = sorted({m.point.heads for m in mine})
+        axis.set(xlabel="heads m", xlim=(heads[0] - 0.6, heads[-1] + 0.6))
+        axis.set_xticks(heads)
+    axes[0].set_ylabel("log₁₀ of the error on fresh examples")
+    axes[-1].legend(frameon=False, fontsize=9)
     return figure
 
 

@@ -1,19 +1,45 @@
 """What claims about recovery share: planted tasks, learners with budgets in steps, and how successes are counted."""
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from attlas import layers, tokens
+from attlas.claims.claim import Numbers
 from attlas.numerics import share_interval, stream
 from attlas.recovery import Layer, planted_layer
 from attlas.recovery.examples import Examples
+from attlas.recovery.fit import Fit
 from attlas.recovery.search import gradient_search, random_start
 from attlas.recovery.variable_projection import best_of
 
 SUCCESS = 1e-3  # relative error on fresh examples
-LEARNERS = ("varpro", "lbfgs", "adam")
+
+
+class Budget(NamedTuple):
+    """Starts, steps of variable projection from each, and batches of Adam; L-BFGS has 500 iterations from each start."""
+
+    starts: int = 3
+    steps: int = 60
+    adam_steps: int = 10_000
+
+
+def _varpro(data: Examples, heads: int, seed: int, budget: Budget) -> Fit:
+    streams = (stream(seed, "start", "varpro", str(number)) for number in range(budget.starts))
+    return best_of(data, (random_start(heads, data.X.shape[2], rng) for rng in streams), max_steps=budget.steps)
+
+
+def _lbfgs(data: Examples, heads: int, seed: int, budget: Budget) -> Fit:
+    return gradient_search(data, heads, "lbfgs", stream(seed, "start", "lbfgs"), max_starts=budget.starts)
+
+
+def _adam(data: Examples, heads: int, seed: int, budget: Budget) -> Fit:
+    return gradient_search(data, heads, "adam", stream(seed, "start", "adam"), max_steps=budget.adam_steps)
+
+
+# a learner is a function of examples, the number of heads, a seed and a budget; its best start in training counts
+LEARNERS: dict[str, Callable[[Examples, int, int, Budget], Fit]] = {"varpro": _varpro, "lbfgs": _lbfgs, "adam": _adam}
 
 
 def planted(law: Literal["boolean", "gaussian"], heads: int, d: int, k: int, scale: float, n: int, seed: int) -> Any:
@@ -27,26 +53,6 @@ def planted(law: Literal["boolean", "gaussian"], heads: int, d: int, k: int, sca
 def examples(layer: Layer, X: Any) -> Examples:
     """Return the layer's outputs on X as examples."""
     return Examples.of(X, layers.multi_head_attention(X, layer.Theta, layer.W))
-
-
-def learned(
-    learner: str, data: Examples, heads: int, seed: int, adam_steps: int, starts: int = 3, steps: int = 60
-) -> Layer:
-    """Return what a learner makes of the data: the best in training of its starts, or of Adam's only one.
-
-    A start has `steps` of variable projection, or 500 iterations of L-BFGS, or `adam_steps` batches of 128.
-    """
-    d = data.X.shape[2]
-    if learner != "varpro":
-        rng = stream(seed, "start", learner)
-        method: Literal["lbfgs", "adam"] = "lbfgs" if learner == "lbfgs" else "adam"
-        fit = gradient_search(
-            data, heads, method, rng, np.inf, max_starts=starts if learner == "lbfgs" else 1, adam_steps=adam_steps
-        )
-        return Layer(fit.Theta, fit.W)
-    begin = (random_start(heads, d, stream(seed, "start", "varpro", str(number))) for number in range(starts))
-    fit = best_of(data, begin, max_steps=steps)
-    return Layer(fit.Theta, fit.W)
 
 
 def counted(errors: Sequence[float], level: float) -> tuple[int, float, float]:
@@ -69,3 +75,32 @@ def oracle_of(layer: Layer, noise: float = 0.0, seed: int = 0) -> Any:
         return answer + noise * np.sqrt(np.mean(answer**2)) * rng.standard_normal(answer.shape) if noise else answer
 
     return oracle
+
+
+def ending(numbers: Numbers, name: str) -> list[float]:
+    """Return the numbers of a verdict whose names end so.
+
+    Raises
+    ------
+    LookupError
+        If there are none.
+    """
+    found = [value for key, value in numbers.items() if key.endswith(name)]
+    if not found:
+        raise LookupError(name)
+    return found
+
+
+def tally(numbers: Numbers, what: str) -> tuple[int, int]:
+    """Return hits and trials, summed over all numbers of a verdict called "... `what` TRIALS".
+
+    Raises
+    ------
+    LookupError
+        If there are none.
+    """
+    found = [(int(value), int(key.split()[-1])) for key, value in numbers.items() if f"{what} " in key]
+    if not found:
+        raise LookupError(what)
+    hits, trials = zip(*found, strict=True)
+    return sum(hits), sum(trials)

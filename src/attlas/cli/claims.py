@@ -1,0 +1,185 @@
+"""Commands about claims: list them, show one, run them, judge them."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from attlas.cli.mounted import Table
+from attlas.cli.options import (
+    STORE,
+    Claims,
+    ExecutorName,
+    Full,
+    Json,
+    Scheduler,
+    SeedNumber,
+    StorePath,
+    Strict,
+    Workers,
+    parse_grid,
+    parse_pairs,
+    tier_of,
+)
+from attlas.cli.printing import brief, print_claims, print_json, print_verdicts
+from attlas.errors import InputError
+
+
+def list_claims(full: Full = False, as_json: Json = False, store: StorePath = STORE, seed: SeedNumber = 0) -> None:
+    """List every claim, door by door: its statement, its points and its status."""
+    from attlas import lab
+
+    judged = lab.verdicts(None, tier_of(full), store=store, seed=seed)
+    if as_json:
+        print_json([brief(entry) for entry in judged])
+    else:
+        print_claims(judged)
+
+
+def show(
+    claim: Annotated[str, typer.Argument(metavar="CLAIM", help="Id of a claim.")],
+    full: Full = False,
+    as_json: Json = False,
+    store: StorePath = STORE,
+    seed: SeedNumber = 0,
+    workers: Workers = None,
+) -> None:
+    """Show one claim: source, settings, cost, verdict and the numbers that decided it."""
+    from attlas import lab
+
+    tier = tier_of(full)
+    (entry,) = lab.verdicts([claim], tier, store=store, seed=seed)
+    expected = lab.expect(lab.plan([entry.claim], tier, seed), store, workers)
+    details = brief(entry) | {
+        "source": entry.claim.source,
+        "version": entry.claim.version,
+        "settings": [point.model_dump() for point in entry.claim.tiers[tier].points],
+        "seeds": entry.claim.tiers[tier].seeds,
+        "seconds_left": round(expected.seconds, 1),
+        "rerun": f"attlas run {entry.claim.id} --{tier} --seed {seed}",
+    }
+    if as_json:
+        print_json(details)
+        return
+    typer.echo(
+        f"{entry.claim.id} (version {entry.claim.version})\n{entry.claim.statement}\nSource: {entry.claim.source}"
+    )
+    typer.echo(
+        f"\n{tier}: {len(details['settings'])} points x {details['seeds']} seeds; in the store: {details['points']}"
+    )
+    for point in details["settings"]:
+        typer.echo("  " + ", ".join(f"{name}={value}" for name, value in point.items()))
+    typer.echo(f"\nVerdict: {entry.status}" + (f": {entry.verdict.reason}" if entry.verdict else ""))
+    for name, value in (entry.verdict.numbers if entry.verdict else {}).items():
+        typer.echo(f"  {name}: {value:.6g}")
+    typer.echo(f"\nRun it: {details['rerun']} (about {details['seconds_left']} s)")
+
+
+def run(
+    claims: Claims = None,
+    full: Full = False,
+    as_json: Json = False,
+    store: StorePath = STORE,
+    seed: SeedNumber = 0,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    executor: Annotated[
+        ExecutorName | None,
+        typer.Option("--executor", help="Where to run; chosen from the other options if not given."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUES", help="Sweep a setting: d=50,100 or rho=0.1:1:10. May be repeated."
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=1, help="Seeds at each point, instead of the tier's.")
+    ] = None,
+    slurm: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--slurm",
+            metavar="NAME=VALUE",
+            help="Setting of the Slurm jobs: queue, account, walltime, memory, interface, directives, prologue.",
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run, without running it.")] = False,
+    strict: Strict = False,
+) -> None:
+    """Run claims; what the store already holds is not computed again. Ctrl-C loses nothing."""
+    from attlas import lab
+
+    tier, grid, jobs = tier_of(full), parse_grid(settings or []), parse_pairs(slurm or [])
+    chosen: Any = executor.value if executor else None
+    if jobs and chosen != "slurm":
+        raise InputError("--slurm goes with --executor slurm")
+    if scheduler and workers:
+        raise InputError("--workers does not go with --scheduler, which has workers of its own")
+    if chosen == "serial" and workers not in (None, 1):
+        raise InputError(f"--executor serial is one worker; got --workers {workers}")
+    if dry_run:
+        from attlas.claims import find
+
+        expected = lab.expect(lab.plan(find(claims), tier, seed, grid, seeds), store, workers, chosen)
+        script = lab.job_script(lab.slurm_settings(jobs)) if chosen == "slurm" else None
+        _print_expected(expected, script, store, as_json)
+        return
+    summary = lab.run(
+        claims,
+        tier,
+        store=store,
+        seed=seed,
+        workers=workers,
+        executor=chosen,
+        scheduler=scheduler,
+        slurm=jobs,
+        grid=grid,
+        seeds=seeds,
+    )
+    judged = lab.verdicts(claims, tier, store=store, seed=seed, grid=grid, seeds=seeds)
+    if as_json:
+        counts = {name: getattr(summary, name) for name in ("planned", "found", "computed", "elsewhere", "mended")}
+        print_json(counts | {"failed": summary.failed, "verdicts": [brief(entry) for entry in judged]})
+    else:
+        typer.echo(f"{summary.computed} points computed, {summary.found} were in {store} already", err=True)
+        print_verdicts(judged)
+    if summary.failed:
+        typer.echo(f"attlas: {len(summary.failed)} points failed; run the same command again to retry them", err=True)
+    if summary.failed or (strict and not all(entry.holds for entry in judged)):
+        raise typer.Exit(1)
+
+
+def verdicts(
+    claims: Claims = None,
+    full: Full = False,
+    as_json: Json = False,
+    store: StorePath = STORE,
+    seed: SeedNumber = 0,
+    strict: Strict = False,
+) -> None:
+    """Print the verdict of every claim, from what the store holds."""
+    from attlas import lab
+
+    judged = lab.verdicts(claims, tier_of(full), store=store, seed=seed)
+    if as_json:
+        print_json([brief(entry) for entry in judged])
+    else:
+        print_verdicts(judged)
+    if strict and not all(entry.holds for entry in judged):
+        raise typer.Exit(1)
+
+
+def _print_expected(expected: Any, script: str | None, store: Path, as_json: bool) -> None:
+    from attlas.lab.progress import duration
+
+    if as_json:
+        print_json(vars(expected) | {"job_script": script})
+        return
+    typer.echo(f"{expected.planned} points, {expected.found} of them in {store} already")
+    typer.echo(f"expected: about {duration(expected.seconds)}, {expected.memory / 1e6:.0f} MB of memory")
+    if script:
+        typer.echo(script)
+
+
+COMMANDS: Table = {"list": list_claims, "show": show, "run": run, "verdicts": verdicts}

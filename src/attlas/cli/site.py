@@ -1,0 +1,50 @@
+"""Commands that show the atlas: as a site on disk, as a page to play with."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attlas.cli.mounted import Table
+from attlas.cli.options import STORE, Full, Json, SeedNumber, StorePath, tier_of
+from attlas.cli.printing import print_json
+
+
+def report(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the site.")] = Path("site"),
+    full: Full = False,
+    as_json: Json = False,
+    store: StorePath = STORE,
+    seed: SeedNumber = 0,
+) -> None:
+    """Write the site: every claim with its verdict, figure and numbers."""
+    from attlas import lab
+    from attlas.report import write
+
+    tier = tier_of(full)
+    page = write(lab.verdicts(None, tier, store=store, seed=seed), out, tier, seed)
+    if as_json:
+        print_json({"page": str(page)})
+    else:
+        typer.echo(f"The atlas is at {page.resolve().as_uri()}")
+
+
+def explore(
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host", help="Where to listen. Others than 127.0.0.1 let other machines in, without a password."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8050,
+    store: StorePath = STORE,
+    full: Full = False,
+    seed: SeedNumber = 0,
+) -> None:
+    """Serve the page to play with, on this machine, until Ctrl-C."""
+    from attlas.explorer import serve
+
+    serve(store, host, port, tier_of(full), seed, typer.echo)
+
+
+COMMANDS: Table = {"report": report, "explore": explore}

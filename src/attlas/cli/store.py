@@ -1,0 +1,54 @@
+"""Commands about results: write them to other formats, check the file that holds them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attlas.cli.mounted import Table
+from attlas.cli.options import STORE, Claims, Json, StorePath
+from attlas.cli.printing import print_json
+
+store_app = typer.Typer(help="Look after a store.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def export(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="results.csv, results.parquet or results.nc")],
+    claims: Claims = None,
+    as_json: Json = False,
+    store: StorePath = STORE,
+) -> None:
+    """Write results to CSV, Parquet or NetCDF, by the ending of FILE."""
+    from attlas import store as room
+    from attlas.claims import find
+
+    names = [claim.id for claim in find(claims)] if claims else None
+    count = room.export(room.read(store, names), target)
+    if as_json:
+        print_json({"file": str(target), "results": count})
+    else:
+        typer.echo(f"{count} results written to {target}")
+
+
+@store_app.command()
+def check(as_json: Json = False, store: StorePath = STORE) -> None:
+    """Verify every result in a store; exit 3 if any is damaged."""
+    from attlas.store import check as examine
+
+    health = examine(store)
+    if as_json:
+        print_json({"good": health.good, **vars(health)})
+    else:
+        for entry in health.damaged:
+            note = " (an earlier copy of it is intact)" if entry["recoverable"] else ""
+            typer.echo(f"damaged: {entry['claim'] or 'a result'} {entry['key']}: {entry['why']}{note}")
+        for line in health.structure:
+            typer.echo(f"damaged file: {line}")
+        ending = "" if health.good else "; `attlas run` keeps these and computes the others again"
+        count = f"{len(health.damaged)} damaged" if health.good or health.damaged else "an unknown number lost"
+        typer.echo(f"{store}: {health.whole} results are intact, {count}{ending}")
+    if not health.good:
+        raise typer.Exit(3)
+
+
+COMMANDS: Table = {"export": export, "store": store_app}

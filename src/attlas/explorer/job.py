@@ -1,0 +1,202 @@
+"""Something long that a visitor starts: what it does, its buttons and progress, and what becomes of its result."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from attlas.errors import AttlasError
+from attlas.explorer.controls import Control, Slider, State, identity, inputs, read
+from attlas.explorer.queue import ENDED, Queue
+
+if TYPE_CHECKING:
+    from dash import Dash
+
+F = TypeVar("F")
+
+
+@dataclass(frozen=True)
+class Job(Generic[F]):
+    """A computation of seconds to minutes, run in a process of its own, and what it has found so far.
+
+    What was found lives in the browser, as JSON: it stays with the tab, also while the visitor is at another page. Under a
+    job with `phases` it belongs to the page and to the settings it was computed from, and goes when one of them moves.
+
+    Attributes
+    ----------
+    name : str
+        Unique in the page.
+    work : callable
+        ``work(progress, **settings) -> result``, JSON and numpy arrays; ``progress(event)`` as everywhere.
+    settings : callable
+        ``settings(state, found) -> dict`` of JSON values, from all controls of the section and what was found before.
+        May raise `AttlasError`: the visitor reads why.
+    finish : callable
+        ``finish(settings, result, found) -> (sentence, JSON)``: what to say, and what is found now.
+    parse : callable
+        ``parse(JSON or None) -> F``: what was found, checked, as a browser may send anything. May raise `AttlasError`.
+    data : callable
+        ``data(found) -> str``: what was found, as CSV.
+    heading, text : str
+        Above its buttons.
+    controls : sequence of Slider or Choice
+        Beside its buttons.
+    phases : Slider, optional
+        Moves through what was found, from 1 on; at 0, its start, nothing was. A link in which it is not at 0 starts the job.
+    """
+
+    name: str
+    work: Callable[..., Any]
+    settings: Callable[[State, F], dict[str, Any]]
+    finish: Callable[[dict[str, Any], Any, F], tuple[str, Any]]
+    parse: Callable[[Any], F]
+    data: Callable[[F], str]
+    heading: str = ""
+    text: str = ""
+    controls: Sequence[Control] = ()
+    phases: Slider | None = None
+
+    def found_id(self, door: str) -> str:
+        """Return the id of the place where the browser keeps what was found."""
+        return f"{door}-{self.name}-found"
+
+    def stores(self, door: str) -> list[Any]:
+        """Return the places of the computation that is under way and of what was found."""
+        from dash import dcc
+
+        storage: Any = "memory" if self.phases else "session"
+        return [dcc.Store(id=f"{door}-{self.name}-key"), dcc.Store(id=self.found_id(door), storage_type=storage)]
+
+    def show(self, door: str, given: Mapping[str, Any]) -> Any:
+        """Return the buttons and the progress; `stores` are in the frame, or here if what is found belongs to the page."""
+        from dash import dcc, html
+
+        name, phases = f"{door}-{self.name}", self.phases
+        begin = bool(phases and given.get(phases.name))
+        row = [
+            *(control.show(door, given) for control in self.controls),
+            html.Button("Run", id=f"{name}-run", type="button"),
+            html.Button("Cancel", id=f"{name}-cancel", type="button", disabled=True),
+            html.Button("Save data", id=f"{name}-save", type="button", className="quiet", disabled=True),
+        ]
+        return html.Div(
+            [
+                html.H2(self.heading) if self.heading else None,
+                html.P(self.text) if self.text else None,
+                html.Div(row, className="row"),
+                html.Progress(id=f"{name}-progress", value="0", max="1", **{"aria-label": "Progress"}),
+                html.P(id=f"{name}-status", role="status"),
+                dcc.Store(id=f"{name}-begin", data=begin),
+                dcc.Download(id=f"{name}-file"),
+                dcc.Interval(id=f"{name}-clock", interval=400, max_intervals=0),  # ticks once after every answer
+                *(self.stores(door) if phases else []),
+                html.Div(phases.show(door, given), id=f"{name}-phases", className="row hidden") if phases else None,
+            ]
+        )
+
+    def connect(self, app: "Dash", queue: Queue, door: str, controls: Sequence[Control]) -> None:
+        """Let the buttons start and stop the work, with the settings that these controls of the section are at."""
+        from dash import ClientsideFunction, Input, Output, State, ctx, no_update
+
+        name, found_id = f"{door}-{self.name}", self.found_id(door)
+        every = (*controls, *self.controls)
+
+        @app.callback(
+            Output(f"{name}-key", "data"),
+            Output(f"{name}-clock", "max_intervals"),
+            Output(f"{name}-status", "children"),
+            Output(f"{name}-progress", "value"),
+            Output(found_id, "data"),
+            Output(f"{name}-run", "disabled"),
+            Output(f"{name}-cancel", "disabled"),
+            Input(f"{name}-begin", "data"),
+            Input(f"{name}-run", "n_clicks"),
+            Input(f"{name}-cancel", "n_clicks"),
+            Input(f"{name}-clock", "n_intervals"),
+            State(f"{name}-key", "data"),
+            State(found_id, "data"),
+            {control.name: State(identity(door, control.name), "value") for control in every},
+        )
+        def step(begin: Any, run: Any, cancel: Any, tick: Any, key: Any, found: Any, given: dict[str, Any]) -> Any:
+            entered = not (run or cancel or tick)  # the page was just shown: nothing was pressed, no clock has ticked
+            pressed = None if entered else ctx.triggered_id  # of a first call Dash names anything
+            again = (tick or 0) + 1
+            if pressed == f"{name}-run" or (entered and begin is True):
+                try:
+                    settings = self.settings(read(every, given), self.parse(found))
+                    key = queue.submit(door, self.name, settings)
+                    return key, again, "Queued", "0", no_update, True, False
+                except AttlasError as error:
+                    return None, no_update, str(error), "0", no_update, False, True
+            if key is None:  # nothing is under way
+                return (no_update,) * 7
+            if pressed == f"{name}-cancel":
+                queue.cancel(key)
+            return self._status(queue, key, found, again)
+
+        @app.callback(
+            Output(f"{name}-file", "data"),
+            Input(f"{name}-save", "n_clicks"),
+            State(found_id, "data"),
+            prevent_initial_call=True,
+        )
+        def save(_clicks: Any, found: Any) -> Any:
+            try:
+                parsed = self.parse(found)
+            except AttlasError:  # not what a job of ours has sent
+                parsed = None
+            if not parsed:
+                return no_update
+            return {"content": self.data(parsed), "filename": f"{name}.csv", "type": "text/csv"}
+
+        app.clientside_callback(
+            ClientsideFunction("explorer", "missing"),
+            Output(f"{name}-save", "disabled"),
+            Input(found_id, "data"),
+            Input(f"{name}-begin", "data"),  # also when the page is shown again and what was found is there already
+        )
+        if self.phases:
+            self._connect_phases(app, door, controls, self.phases)
+
+    def _status(self, queue: Queue, key: Any, found: Any, again: int) -> Any:
+        """Return key, ticks of the clock, words, progress, what was found, and whether Run and Cancel are disabled."""
+        from dash import no_update
+
+        run = queue.get(key)
+        if run is None:
+            return None, no_update, "This run is no longer known", "0", no_update, False, True
+        if run.stage not in ENDED:
+            ahead = queue.ahead(key)
+            text = run.text or (f"Queued, {ahead} ahead" if ahead else "Starting")
+            return no_update, again, text, f"{run.share:.3f}", no_update, True, False
+        if run.stage != "done":
+            return None, no_update, run.text, "0", no_update, False, True
+        text, found = self.finish(run.settings, run.result, self.parse(found))
+        return None, no_update, text, "1", found, False, True
+
+    def _connect_phases(self, app: "Dash", door: str, controls: Sequence[Control], phases: Slider) -> None:
+        """Show what was found from its first phase on; drop it when a control moves, and let none move during a run."""
+        from dash import ClientsideFunction, Input, Output, State, ctx, no_update
+
+        name, found_id = f"{door}-{self.name}", self.found_id(door)
+
+        @app.callback(
+            Output(identity(door, phases.name), "value"),
+            Output(f"{name}-phases", "className"),
+            Output(found_id, "data", allow_duplicate=True),
+            Output(f"{name}-status", "children", allow_duplicate=True),
+            Input(found_id, "data"),
+            inputs(door, controls),
+            State(identity(door, phases.name), "value"),
+            prevent_initial_call=True,
+        )
+        def change(found: Any, _given: Any, phase: Any) -> Any:
+            if found and ctx.triggered_id == found_id:
+                return phase or 1, "row", no_update, no_update
+            return 0, "row hidden", None, ""
+
+        for control in controls:
+            app.clientside_callback(
+                ClientsideFunction("explorer", "same"),
+                Output(identity(door, control.name), "disabled"),
+                Input(f"{name}-run", "disabled"),
+            )

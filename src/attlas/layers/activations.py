@@ -1,0 +1,58 @@
+"""What turns scores into weights: softmax and hardmax along rows; relu, exp and softmax over the keys of random heads."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attlas.errors import InputError
+from attlas.inputs import real
+
+Array = NDArray[Any]
+
+
+def softmax(h: ArrayLike, beta: float = 1.0) -> Array:
+    """Return exp(beta h_ab) / sum_c exp(beta h_ac), along the last axis, without overflow."""
+    h = _rows_of_numbers(h)
+    weights = real(beta, "beta", above=0) * (h - h.max(axis=-1, keepdims=True))
+    np.exp(weights, out=weights)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return np.asarray(weights)
+
+
+def hardmax(h: ArrayLike) -> Array:
+    """Return one-hot rows: 1 where h is largest along the last axis (the first of equals), 0 elsewhere."""
+    h = _rows_of_numbers(h)
+    return np.asarray(np.arange(h.shape[-1]) == h.argmax(axis=-1)[..., None], dtype=np.float64)
+
+
+def relu(scores: Array) -> Array:
+    """Return max(s, 0), in place."""
+    return np.maximum(scores, 0, out=scores)
+
+
+def exp(scores: Array) -> Array:
+    """Return exp(s), in place, or raise `InputError` where it overflows."""
+    with np.errstate(over="ignore"):
+        np.exp(scores, out=scores)
+    if not np.isfinite(scores).all():
+        raise InputError("exp overflows on these tokens and heads; scale them down or use softmax")
+    return scores
+
+
+def softmax_over_keys(scores: Array) -> Array:
+    """Return N exp(s_i) / sum_j exp(s_j) over axis 1, in place; the layer divides by N."""
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores *= scores.shape[1] / scores.sum(axis=1, keepdims=True)
+    return scores
+
+
+ACTIVATIONS = {"relu": relu, "exp": exp, "softmax": softmax_over_keys}
+
+
+def _rows_of_numbers(h: ArrayLike) -> Array:
+    h = np.asarray(h)
+    if h.dtype.kind not in "fiub" or h.ndim == 0 or np.isnan(h).any():
+        raise InputError(f"h must be an array of numbers without NaN; got shape {h.shape}, dtype {h.dtype}")
+    return h if h.dtype.kind == "f" else h.astype(np.float64)

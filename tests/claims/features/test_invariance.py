@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+
+from attlas import features, tokens
+from attlas.claims import Measurement, Outcome
+from attlas.claims.features import invariance as claim
+from attlas.layers import random_feature_attention, random_feature_mlp
+
+from ..broken import verdict_of
+
+
+def test_holds():
+    verdict = verdict_of(claim.CLAIM)
+    assert verdict.outcome is Outcome.SUPPORTED
+    assert verdict.margin > 1
+    assert verdict.numbers["attention_worst_over_rounding"] > 0  # an exact zero would mean that nothing was permuted
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-3])
+def test_attention_that_sees_positions_refutes_it(monkeypatch, size):
+    """Even a trace of the position, ten thousand times rounding, must be seen."""
+
+    def positional(X, heads, activation):
+        N = X.shape[1] - 1
+        X = X.copy()
+        X[:, 1:] *= (1 + size * np.arange(N) / N)[:, None]
+        return random_feature_attention(X, heads, activation)
+
+    monkeypatch.setattr(claim, "random_feature_attention", positional)
+    assert verdict_of(claim.CLAIM).outcome is Outcome.REFUTED
+
+
+def test_an_mlp_that_sorts_its_keys_refutes_it(monkeypatch):
+    def invariant(X, neurons):
+        return random_feature_mlp(np.concatenate([X[:, :1], np.sort(X[:, 1:], axis=1)], axis=1), neurons)
+
+    monkeypatch.setattr(claim, "random_feature_mlp", invariant)
+    assert verdict_of(claim.CLAIM).outcome is Outcome.REFUTED
+
+
+def test_too_little_is_inconclusive():
+    assert claim.judge([]).outcome is Outcome.INCONCLUSIVE
+    points = [claim.Point(model="RFA"), claim.Point(model="RFMLP")]
+    assert verdict_of(claim.CLAIM, points, seeds=1).outcome is Outcome.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("activation", ["relu", "exp", "softmax"])
+def test_rounding_bound_holds_against_extended_precision(activation):
+    """The error of every feature, measured in 80-bit arithmetic, is below the bound and within a factor 1e4 of it."""
+    X, heads = tokens.sphere(20, 9, 5, 0), features.attention_heads(30, 5, 1, bias=1.0)
+    Xt = np.concatenate([X, np.ones((20, 9, 1))], axis=-1).astype(np.longdouble)
+    scores = np.einsum("nj,mjk,nik->nmi", Xt[:, 0], heads.astype(np.longdouble), Xt[:, 1:])
+    weights = {
+        "relu": np.maximum(scores, 0) / 8,
+        "exp": np.exp(scores) / 8,
+        "softmax": np.exp(scores) / np.exp(scores).sum(-1, keepdims=True),
+    }[activation]
+    exact = np.einsum("nmi,nik->nmk", weights, Xt[:, 1:])
+    error = np.abs(random_feature_attention(X, heads, activation) - exact)
+    ratio = np.max(error / claim.rounding_bound(X, heads, activation))
+    assert 1e-4 < ratio < 1
+
+
+def test_draws():
+    points = [claim.Point(model="RFA"), claim.Point(model="RFMLP")]
+    figure = claim.draw([Measurement(p, 0, claim.measure(p, 0)) for p in points])
+    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["RFA relu", "RFMLP"]
+
+
+def test_a_change_that_is_not_a_number_is_not_passed_over():
+    good = [Measurement(claim.Point(model="RFMLP"), s, {"change": 1.0 + 0.1 * s}) for s in range(3)]
+    bad = [
+        Measurement(claim.Point(model="RFA"), s, {"change": 0.0, "rounding": r})
+        for s, r in enumerate([0.1, np.nan, 0.1])
+    ]
+    assert claim.judge(good + bad).outcome is Outcome.REFUTED
+
+
+def test_its_words_and_points():
+    numbers = {"attention_worst_over_rounding": 0.0139, "mlp_change": 1.089}
+    assert all(part in claim.finding(numbers) for part in ("0.014 of what rounding allows", "1.09 of their size"))
+    measured = [Measurement(claim.Point(model="RFA"), s, {"change": c}) for s, c in enumerate((0.1, 0.3))]
+    (found,) = claim.series(measured)
+    assert (found.name, found.x, found.mean, found.seeds) == ("RFA relu", (16,), (0.2,), (2,))

@@ -1,0 +1,52 @@
+"""recovery.sculpting: a sculpted body must beat chance."""
+
+import numpy as np
+
+from attlas import recovery, tokens
+from attlas.claims import Measurement, Outcome
+from attlas.claims.recovery.kit.section import section
+from attlas.claims.recovery.sculpting import CLAIM, Point
+from attlas.numerics import stream
+
+from .small import worded
+
+
+def carved(sculpted):
+    rng = np.random.default_rng(0)
+    return [
+        Measurement(
+            Point(),
+            seed,
+            {
+                "sculpted": sculpted * np.exp(rng.normal(0, 0.1)),
+                "null": 0.6 * np.exp(rng.normal(0, 0.1)),
+                "random_span": 0.5,
+                "value_sum": 0.01,
+                "gap": 5.0,
+                "cosine": 0.9,
+                "rank": 64.0,
+            },
+        )
+        for seed in range(5)
+    ]
+
+
+def test_sculpting_must_beat_chance():
+    assert CLAIM.verdict(carved(0.1)).outcome is Outcome.SUPPORTED
+    assert CLAIM.verdict(carved(0.52)).outcome is Outcome.INCONCLUSIVE
+    assert CLAIM.verdict(carved(2.0)).outcome is Outcome.REFUTED
+    assert CLAIM.verdict(carved(0.1)[:2]).outcome is Outcome.INCONCLUSIVE
+    assert len(CLAIM.draw(carved(0.1)).axes) == 2
+    worded(CLAIM, carved(0.1), "leave a residual of 0.1", "random starts do as well after the polish")
+
+
+def test_a_section_of_the_body_can_be_drawn(tmp_path):
+    """The true heads lie along the flattest direction, on both sides of the proxy."""
+    truth = recovery.Layer(*recovery.planted_layer(2, 6, stream(0, "teacher"), 3.0))
+    X = tokens.boolean(5000, 2, 6, stream(0, "data"))
+    figure = section(recovery.sculpt(X, truth(X), 2), truth)
+    figure.savefig(tmp_path / "body.png")
+    (axis,) = figure.axes
+    true = next(line for line in axis.lines if line.get_label() == "true heads")
+    assert np.ptp(true.get_xdata()) > 3 * np.ptp(true.get_ydata())
+    assert len(axis.lines) > 100

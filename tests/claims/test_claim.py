@@ -1,0 +1,72 @@
+"""What the framework makes of a judge's verdict: runs that did not converge, and the words."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from attlas.claims import Measurement, Outcome, Unfinished, Verdict, find
+from attlas.claims.series import gather
+
+
+@pytest.fixture
+def claim(fast):
+    (found,) = find(["test.fast"])
+    verdict = Verdict(Outcome.SUPPORTED, "the ratio is 1.01", 3.0, "standard errors", {"ratio": 1.01})
+    return dataclasses.replace(found, judge=lambda _: verdict)
+
+
+def runs(claim, *converged):
+    point = claim.tiers["quick"].points[0]
+    return [
+        Measurement(point, seed, {"x": 1.0} if end is None else {"x": 1.0, "converged": end})
+        for seed, end in enumerate(converged)
+    ]
+
+
+def test_results_without_a_status_are_judged_as_they_were(claim):
+    """Stores of before this word existed."""
+    assert claim.verdict(runs(claim, None, None)) == claim.judge([])
+    assert claim.verdict(runs(claim, True, np.True_)) == claim.judge([])
+
+
+def test_a_run_that_did_not_converge_leaves_a_claim_undecided(claim):
+    found = claim.verdict(runs(claim, True, False, True))
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert found.reason == "the ratio is 1.01; 1 of 3 runs did not converge"
+    assert found.numbers == {"ratio": 1.01, "runs that did not converge": 1.0}
+
+
+def test_a_claim_may_say_beforehand_that_it_uses_them(claim):
+    tolerant = dataclasses.replace(claim, unfinished=Unfinished.USED)
+    found = tolerant.verdict(runs(claim, True, False, False))
+    assert found.outcome is Outcome.SUPPORTED
+    assert found.reason.endswith("2 of 3 runs did not converge, and their last iterate is used")
+
+
+def test_a_refutation_stands(claim):
+    against = Verdict(Outcome.REFUTED, "the ratio is 2", -4.0, "standard errors")
+    found = dataclasses.replace(claim, judge=lambda _: against).verdict(runs(claim, False))
+    assert found.outcome is Outcome.REFUTED
+
+
+def test_the_finding_is_told_where_the_claim_holds_and_the_reason_elsewhere(claim):
+    speaking = dataclasses.replace(claim, finding=lambda numbers: f"They agree to {numbers['ratio'] - 1:.0%}")
+    verdict = claim.judge([])
+    assert claim.found(verdict) == "the ratio is 1.01"
+    assert speaking.found(verdict) == "They agree to 1%"
+    assert speaking.found(dataclasses.replace(verdict, outcome=Outcome.REFUTED)) == "the ratio is 1.01"
+    assert speaking.found(dataclasses.replace(verdict, numbers={})) == "the ratio is 1.01"
+
+
+def test_series_are_means_with_standard_errors():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(2, 5))
+    rows = [("amp", {"d": 8}, 2.0, value, 0.5) for value in second]
+    rows += [("amp", {"d": 8}, 1.0, value, 0.25) for value in [*first, np.nan]]
+    rows += [("amp", {"d": 9}, 1.0, 3.0, None), ("single", {"d": 8}, 1.0, np.inf, 1.0)]
+    small, large = gather(rows, "alpha", "mse")
+    assert (small.x, small.seeds, small.theory) == ((1.0, 2.0), (5, 5), (0.25, 0.5))
+    assert small.mean == pytest.approx((first.mean(), second.mean()))
+    assert small.standard_error == pytest.approx([own.std(ddof=1) / np.sqrt(5) for own in (first, second)])
+    assert (large.settings, large.mean, large.standard_error, large.theory) == ({"d": 9}, (3.0,), (0.0,), None)

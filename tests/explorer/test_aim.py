@@ -1,0 +1,159 @@
+"""The numbers of the page of Bayes limits are those of the library, found by another way."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attlas import aim
+from attlas.claims import Series
+from attlas.errors import InputError
+from attlas.explorer.pages.aim import PAGE, drawing, runs, theory
+from attlas.explorer.simulations import Stored
+
+(SECTION,) = PAGE.sections
+RUN = {
+    "channel": "softmax",
+    "tokens": 2,
+    "noise": 0.0,
+    "rho": 0.5,
+    "alpha": 0.1,
+    "d": 20,
+    "seed": 0,
+    "mse": 0.4,
+    "converged": True,
+}
+
+
+def view(**given):
+    return SECTION.view(given, Path("none.db"))
+
+
+@pytest.mark.parametrize(("channel", "tokens", "noise"), [("softmax", 3, 0), ("linear", 1, 0.25), ("hardmax", 2, 0)])
+def test_the_curve_is_the_state_evolution(channel, tokens, noise) -> None:
+    trace = drawing.draw_curve(view(channel=channel, tokens=tokens, noise=noise, rho=0.7))["data"][0]
+    for i in (5, 20, 40):
+        expected = aim.state_evolution(
+            theory.channel_of({"channel": channel, "tokens": tokens, "noise": noise}), trace["x"][i], 0.7, steps=0
+        )
+        assert trace["y"][i] == pytest.approx(expected.value, rel=1e-4, abs=1e-5)
+
+
+def test_the_diagram_has_its_edge_at_the_formula() -> None:
+    data = drawing.draw_diagram(view(tokens=2))["data"]
+    rhos, edge = np.array(data[1]["y"]), np.array(data[1]["x"])
+    assert edge == pytest.approx(np.where(rhos <= 1, 2 * rhos - rhos**2, 1) / 4, rel=1e-4)
+    V = np.array(data[0]["z"])
+    alphas = np.array(data[0]["x"])
+    assert np.all(V[alphas[None, :] > 1.001 * edge[:, None]] == 0)
+    assert np.all(V[alphas[None, :] < 0.9 * edge[:, None]] > 0)
+
+
+def test_the_slider_of_samples_holds_a_share_of_the_axis_and_its_value_is_alpha() -> None:
+    assert view().state["alpha"] == pytest.approx(0.4 * 0.312)
+    assert view(channel="linear", tokens="1").state["alpha"] == pytest.approx(0.4 * 0.625)
+    assert "At α = 0.1248" in drawing.summary(view())
+
+
+def test_training_is_shown_with_its_decay() -> None:
+    chosen = view(trained="on", decay="-1")
+    trace = drawing.draw_curve(chosen)["data"][-1]
+    assert trace["name"] == "training with weight decay"
+    assert "decay 0.1)" in drawing.draw_curve(chosen)["layout"]["xaxis"]["title"]["text"]
+    assert trace["y"][0] == 1.5  # nothing learned: S_hat = 0, and ||S||^2/d = 1 + rho
+    assert trace["y"][3] == pytest.approx(aim.trained(aim.Softmax(2), trace["x"][3], 0.5, 0.1).value, rel=1e-4)
+    (low, high) = drawing.draw_curve(view(trained="on", decay="0", rho="1.5"))["layout"]["yaxis"]["range"]
+    assert low == 0
+    assert high > 2.5
+    density = drawing.draw_spectrum(chosen)["data"][0]
+    found = aim.trained(aim.Softmax(2), 0.4 * 0.312, 0.5, 0.1)
+    assert np.trapezoid(density["y"], density["x"]) == pytest.approx(found.rank, abs=0.01)
+    assert drawing.draw_spectrum(view()) is None
+    assert "no theory of training for hardmax" in drawing.summary(view(trained="on", channel="hardmax"))
+
+
+def test_the_spectrum_is_a_density_in_its_csv() -> None:
+    text = drawing.spectrum_data(view(trained="on", decay="-1"))
+    rows = [(row["what"], float(row["eigenvalue"]), float(row["value"])) for row in csv.DictReader(text.splitlines())]
+    found = aim.trained(aim.Softmax(2), 0.4 * 0.312, 0.5, 0.1)
+    assert rows[0] == ("share of zeros", 0.0, 1 - found.rank)
+    x, density = np.array([row[1:] for row in rows[1:]]).T
+    assert np.trapezoid(density, x) == pytest.approx(found.rank, abs=0.01)
+    assert np.trapezoid(density * x, x) == pytest.approx(np.trapezoid(found.spectrum(x) * x, x), rel=1e-9)
+
+
+def test_what_is_too_slow_or_says_nothing_is_refused() -> None:
+    with pytest.raises(InputError, match="takes a minute"):
+        drawing.draw_curve(view(channel="hardmax", tokens=3))
+    with pytest.raises(InputError, match="one token is always 1"):
+        drawing.draw_curve(view(channel="softmax", tokens=1))
+
+
+def test_the_csv_has_every_digit_of_both_plots() -> None:
+    chosen = view(rho=0.3, trained="on")
+    lines = list(csv.DictReader(drawing.curve_data(chosen).splitlines()))
+    assert {row["what"] for row in lines} == {"Bayes limit", "perfect recovery", "training with weight decay"}
+    expected = aim.state_evolution(aim.Softmax(2), float(lines[20]["alpha"]), 0.3, steps=0).value
+    assert float(lines[20]["mse"]) == pytest.approx(expected, rel=1e-12)
+    grid = list(csv.DictReader(drawing.diagram_data(chosen).splitlines()))
+    assert {row["what"] for row in grid} == {"error", "perfect recovery"}
+    for row in grid[-20:]:
+        assert float(row["alpha"]) == pytest.approx(aim.recovery_threshold(aim.Softmax(2), float(row["rho"])))
+    row = grid[-200]
+    expected = aim.state_evolution(aim.Softmax(2), float(row["alpha"]), float(row["rho"]), steps=0).value
+    assert float(row["mse"]) == pytest.approx(expected, rel=1e-12)
+
+
+def test_simulations_are_drawn_where_they_belong(monkeypatch) -> None:
+    settings = {"channel": "softmax", "tokens": 2, "noise": 0.0, "rho": 0.5, "decay": None, "d": 80}
+    amp = Stored("aim.state-evolution", Series("amp", settings, "alpha", "mse", (0.1,), (0.4,), (0.01,), (3,)))
+    other = settings | {"decay": 0.01}
+    trained = Stored("trained.weight-decay", Series("trained", other, "alpha", "mse", (0.2,), (0.3,), (0.0,), (1,)))
+    monkeypatch.setattr(drawing, "stored", lambda *_: [amp, trained])
+    (trace,) = [trace for trace in drawing.draw_curve(view())["data"] if "error_y" in trace]
+    assert trace["name"] == "message passing"
+    assert trace["showlegend"]
+    assert trace["marker"]["symbol"] == "triangle-up"
+    assert (trace["x"], trace["y"], trace["error_y"]["array"]) == ([0.1], [0.4], [0.01])
+    assert trace["text"] == ["d = 80, 3 seeds (aim.state-evolution)"]
+    assert "message passing,0.1,0.4,0.01,3,80,aim.state-evolution" in drawing.curve_data(view())
+    for decay, expected in (("-2", ["message passing", "training with weight decay"]), ("-1", ["message passing"])):
+        both = [trace for trace in drawing.draw_curve(view(trained="on", decay=decay))["data"] if "error_y" in trace]
+        assert [trace["name"] for trace in both] == expected
+        assert [trace["showlegend"] for trace in both] == [True, False][: len(expected)]  # training has a line
+    assert "The store has" not in drawing.summary(view())
+    assert drawing.summary(view(rho="0.8")).endswith("The store has simulations at T = 2, ρ = 0.5.")
+    assert drawing.summary(view(channel="linear")).endswith("Recovery is not perfect at any finite α.")
+
+
+@pytest.mark.parametrize(
+    "bad", [[1], "x", [{}], [{"seed": 10**4300}], [{"channel": "softmax", "d": float("nan")}], None]
+)
+def test_what_a_browser_sends_is_believed_only_if_it_looks_like_runs(bad) -> None:
+    assert runs.parse(bad) == []
+    assert runs.parse([RUN]) == [runs.Run(**RUN)]
+    for wrong in ({"seed": 10**4300}, {"rho": 10**4300}, {"mse": float("inf")}, {"d": "20"}, {"seed": -1}):
+        assert runs.parse([RUN | wrong]) == []
+    assert runs.data(runs.parse(bad)).splitlines() == ["channel,tokens,noise,rho,alpha,d,seed,mse,converged"]
+    assert runs.data(runs.parse([RUN])).splitlines()[1] == "softmax,2,,0.5,0.1,20,0,0.4,True"  # which has no noise
+    linear = runs.parse([RUN | {"channel": "linear"}])
+    assert runs.data(linear).splitlines()[1] == "linear,2,0.0,0.5,0.1,20,0,0.4,True"
+
+
+def test_runs_are_numbered_drawn_and_dropped_in_their_order() -> None:
+    state = SECTION.view({}, Path("none.db")).state | {"d": 40}
+    settings = runs.settings(state, runs.parse([RUN | {"seed": 4}]))
+    assert (settings["seed"], settings["d"], settings["alpha"]) == (5, 40, pytest.approx(0.1248))
+    result = {"mse": 0.3, "steps": 7, "converged": False, "alpha": 0.125}
+    text, found = runs.finish(settings, result, runs.parse([RUN] * 20))
+    assert text == "Error 0.3000 after 7 steps at d = 40; not converged, so the error is not final"
+    assert len(found) == 20
+    trace = drawing.draw_curve(SECTION.view({}, Path("none.db"), found))["data"][-1]
+    assert trace["name"] == "your runs"
+    assert trace["marker"]["symbol"][-2:] == ["star", "star-open"]
+    assert trace["y"][-1] == 0.3
+    elsewhere = drawing.draw_curve(SECTION.view({"rho": "0.8"}, Path("none.db"), found))["data"]
+    assert "your runs" not in [trace["name"] for trace in elsewhere]
+    with pytest.raises(InputError, match="one token"):
+        runs.settings(state | {"tokens": 1}, [])
