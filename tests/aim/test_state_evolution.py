@@ -195,7 +195,7 @@ def test_nodes_too_few_for_so_little_noise_are_told():
     """Noise of 1e-6 between 15 nodes: the score misses the Nishimori identity, and every number says so."""
     channel = aim.Custom(np.tanh, 1, 1e-6, nodes=15, samples=500)
     assert channel.information_error(0.5, 1.5)[1] > 5
-    with pytest.raises(ConvergenceError, match="inaccurate after .* give it more nodes or samples"):
+    with pytest.raises(ConvergenceError, match=r"inaccurate after .* give it more nodes or samples"):
         aim.state_evolution(channel, 0.1, 0.5)
     assert aim.state_evolution(channel, 0.1, 0.5, throw=False).status is Status.INACCURATE
     assert not aim.curve(channel, [0.1, 0.2])["converged"].values.any()
