@@ -6,17 +6,17 @@ pixels   Which digit is this set of inked pixels? A key is a pixel that carries 
          ink; the query is their average, weighed by ink. An image has 16 to 42 keys; rows of NaN pad the others.
          Ten targets, one per digit; the largest prediction is the answer.
 matches  What share of these 4 to 12 images shows the same digit as the query's? A token is an image, by its first 16
-         principal components, scaled to length one. Only shares are told, never which digit an image shows. The images
-         of training and test sequences are different ones.
+         principal components, scaled to length one. The learner is given shares only, never which digit an image shows.
+         Training and test sequences have no image in common.
 
     python studies/digits_as_sets.py --figure digits.png
 
-Scikit-learn's regressors need rows of equal length. They get the same tokens end to end, zeros for missing ones; and,
-because a person would not stop there, what a person would make of them: the image itself for `pixels`, for `matches` the
-query beside the average key, or their mean cosine. Everything is tuned inside the training folds: penalties of attention
-and ridge by leave-one-out, kernel ridge by three inner folds, the network by a held-out quarter and early stopping. All are
-scored on the same five folds of images, with the standard error over folds; their training sets overlap, so it is a guide
-and not an interval. At last the keys of the test sequences are put into another order, which changes no set.
+Scikit-learn's regressors need rows of equal length. They get the same tokens end to end, with zeros for missing ones. They
+also get features that a person would make by hand: for `pixels` the image itself, for `matches` the query beside the average
+key, or their mean cosine. Everything is tuned inside the training folds: penalties of attention and ridge by leave-one-out,
+kernel ridge by three inner folds, the network by a held-out quarter and early stopping. All methods are scored on the same
+five folds of images. The standard error over folds is a guide rather than an interval, because training sets overlap.
+Finally the keys of the test sequences are permuted, which changes no set.
 """
 
 import argparse

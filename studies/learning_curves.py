@@ -1,7 +1,7 @@
 """Learning curves of random-feature attention, with and without bias, and of a network with as many trained numbers.
 
-Which functions of a query and its keys are learned, from how many samples? Every entry is the test error over the
-variance of the target, 1 being the mean and nothing learned, at the penalty that leave-one-out chooses.
+Which functions of a query and its keys are learned, from how many samples? Every entry is the test error over the variance
+of the target (a constant predictor scores 1), at the penalty that leave-one-out chooses.
 
     python studies/learning_curves.py --figure curves.png --out curves.json
 
@@ -22,7 +22,8 @@ import numpy as np
 from attlas import tokens
 from attlas.claims.figure import COLOURS, MARKERS, panels
 from attlas.features import RandomAttentionRegressor, learning_curve, mlp_neurons, targets
-from attlas.features.ridge import GRID, nested_curve
+from attlas.features.nested_curve import nested_curve
+from attlas.features.ridge import GRID
 from attlas.layers import random_feature_mlp
 from attlas.numerics import stream
 

@@ -1,4 +1,4 @@
-"""How hard the theory holds a target to be for random-feature attention."""
+"""How hard a target is for random-feature attention, in theory."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,8 @@ class Complexity:
     Attributes
     ----------
     B : float
-        The paper's B(f) = C_k |A|_F^2, C_k = max(1, k^4.5 4^k), k = max(r, s - 1). A ranking, never a prediction.
+        The paper's B(f) = C_k |A|_F^2, C_k = max(1, k^4.5 4^k), k = max(r, s - 1). It ranks targets; it does not predict how
+        many samples they need.
     rkhs : float
         A bound on the squared norm of f in the space of the infinite-head kernel, |sym A|_F^2 / A_rs. Sharp in structure.
     degrees : tuple
@@ -33,9 +34,9 @@ class Complexity:
     d: int
 
     def risk_bound(self, n: int, n_heads: int, keys: int, confidence: float = 0.05) -> float:
-        """Return sqrt(B) (sqrt(log(d M) log(n N M)/n) + sqrt((d^2 log M + log 1/confidence)/M)), its constant taken as 1.
+        """Return sqrt(B) (sqrt(log(d M) log(n N M)/n) + sqrt((d^2 log M + log 1/confidence)/M)).
 
-        The paper proves the rate; its constant is not known. At sizes one can run, the bound is vacuous.
+        The paper proves this rate up to a constant, which is set to one here. At sizes one can run, the bound is vacuous.
         """
         n, M, N = integer(n, "n"), integer(n_heads, "n_heads", least=2), integer(keys, "keys")
         if not 0 < real(confidence, "confidence") < 1:

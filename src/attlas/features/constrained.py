@@ -1,4 +1,4 @@
-"""The estimator that the theory is about: empirical risk over values of bounded norm."""
+"""The estimator of the theory: empirical risk over values of bounded norm."""
 
 import warnings
 from typing import Any, Self
@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 
 class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
-    """The estimator the theory is about: empirical risk over values of bounded norm, with a Lipschitz loss.
+    """The estimator of the theory: empirical risk over values of bounded norm, with a Lipschitz loss.
 
     min_v (1/n) sum_n loss(y_n - sum_m <v_m, phi_m(X_n)>)   over   sum_m |v_m| <= radius,  sum_m |v_m|^2 <= energy/M,
 
@@ -35,8 +35,8 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
     n_heads, bias, activation, token_dim, random_state
         As for `RandomAttentionFeatures`.
     radius : float, optional
-        In units of y. If not given, the best of eight on a fifth of the samples, held out: from a sixteenth to eight times
-        the norm of the ridge fit on the same heads. Which fifth depends on the order of the samples.
+        In units of y. If not given, the best of eight radii on a held-out fifth of the samples, from a sixteenth to eight
+        times the norm of the ridge fit on the same heads. Which fifth is held out depends on the order of the samples.
     energy : float, optional
         No second bound if not given. Energies above M radius^2 do not bind.
     delta : float, default 0.01

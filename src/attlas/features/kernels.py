@@ -30,7 +30,7 @@ KERNEL_ACTIVATIONS = ("relu", "exp")
 _KEYS = 256  # on each side of a block of key pairs: half a megabyte, which stays in the cache
 
 
-@np.errstate(over="ignore", invalid="ignore")  # what overflows is refused in a sentence
+@np.errstate(over="ignore", invalid="ignore")  # overflow raises an InputError
 def attention_kernel(
     X: ArrayLike,
     X2: ArrayLike | None = None,

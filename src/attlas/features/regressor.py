@@ -47,8 +47,8 @@ class RandomAttentionRegressor(RegressorMixin, OnSequences):
     alpha_ : float
         The relative penalty used.
     loo_errors_ : array of shape (alphas, targets)
-        Mean squared leave-one-out errors, if alpha is "loo". With conjugate gradients, which have none, the errors on a
-        tenth of the samples, held out.
+        Mean squared leave-one-out errors, if alpha is "loo". Conjugate gradients give none; these are then the errors on a
+        held-out tenth of the samples.
     intercept_ : float or array of shape (targets,)
     heads_, coef_ : arrays
         Heads and their values (n_heads (d + 1), targets); for infinitely many heads `X_fit_` and `dual_coef_`.
@@ -105,7 +105,7 @@ class RandomAttentionRegressor(RegressorMixin, OnSequences):
         tags.target_tags.multi_output = True
         return tags
 
-    @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused in a sentence
+    @np.errstate(over="ignore", invalid="ignore")  # overflow raises an InputError
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the values of the heads."""
         checked = self._sequences(X, reset=True)

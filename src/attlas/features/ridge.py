@@ -18,7 +18,7 @@ GRID = tuple(10.0**k for k in range(-6, 4))  # relative to tr(K)/n; targets that
 
 
 class Path(NamedTuple):
-    """Penalties and what leave-one-out says of each: `errors` is (penalties, targets)."""
+    """Penalties and their leave-one-out errors, (penalties, targets)."""
 
     penalties: Array
     errors: Array
@@ -37,7 +37,7 @@ def with_constant(Y: Array, intercept: bool) -> Array:
 
 
 def left_out(errors: Array, Y: Array, intercept: bool) -> Array:
-    """Return what each sample is missed by when left out, given the same for targets (and ones) that were not centred.
+    """Return the leave-one-out errors (n, targets), given those of targets (and of a column of ones) that were not centred.
 
     With an intercept the fit is one to y - mean(y). Without sample i the mean is m_i = (sum y - y_i)/(n - 1), and a shift of
     all targets by m_i moves the error by -m_i times that of the constant.
@@ -51,8 +51,8 @@ def left_out(errors: Array, Y: Array, intercept: bool) -> Array:
 def dual_path(K: Array, Y: Array, penalties: Array, intercept: bool = False) -> Path:
     """Return the leave-one-out errors of all penalties, by one Cholesky factorisation each.
 
-    Left out, sample i is missed by ((K + lam)^-1 y)_i / ((K + lam)^-1)_ii. A penalty too small for the rounding of K has an
-    infinite error.
+    The error on sample i, when it is left out, is ((K + lam)^-1 y)_i / ((K + lam)^-1)_ii. A penalty too small for the
+    rounding of K has an infinite error.
     """
     from scipy.linalg import lapack
 
@@ -80,7 +80,7 @@ def primal_path(
 ) -> Path:
     """Return the leave-one-out errors of all penalties from G = Phi^T Phi, by one factorisation each.
 
-    Left out, sample i is missed by (y_i - phi_i v)/(1 - h_i), h_i = |L^-1 phi_i|^2.
+    The error on sample i, when it is left out, is (y_i - phi_i v)/(1 - h_i), h_i = |L^-1 phi_i|^2.
 
     Parameters
     ----------

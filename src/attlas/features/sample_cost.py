@@ -28,7 +28,7 @@ def sample_cost(sizes: ArrayLike, errors: ArrayLike, level: float = 0.5) -> floa
     n, e = array(sizes, "sizes", ("k",)), array(errors, "errors", ("k",))
     level = real(level, "level", above=0)
     if len(n) != len(e) or n[0] <= 0 or np.any(np.diff(n) <= 0) or np.any(e <= 0):
-        raise InputError("sizes must increase and errors be positive, as many of one as of the other")
+        raise InputError("sizes must increase, and errors must be positive, one for each size")
     below = np.flatnonzero(e <= level)
     if not len(below):
         return float(np.inf)
