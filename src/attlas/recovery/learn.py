@@ -122,7 +122,7 @@ class _Search:
         if more > (1 - FALL) * held_out:  # a layer of more heads misses by less; noise does not
             return found
         return found.refused(
-            f"with {heads + 1} heads the residual falls from {held_out:.1e} to {more:.1e}: {heads} are too few"
+            f"with {heads + 1} heads the residual falls from {held_out:.1e} to {more:.1e}: there are more than {heads}"
         )
 
     def seek(self, max_heads: int) -> Attempt:
@@ -144,10 +144,8 @@ class _Search:
         runs: list[Run] = []
         for number in range(starts):
             run = self._run(heads, number, body)
-            text = (
-                f"{heads} heads, start {number + 1}: held-out residual {run.residual:.2e} after {run.fit.steps} steps"
-            )
-            self.attempts.tell(text, run.residual)
+            told = f"held-out residual {run.residual:.2e} after {run.fit.steps} steps"
+            self.attempts.tell(f"heads = {heads}, start {number + 1}: {told}", run.residual)
             runs = sorted([*runs, run], key=lambda run: run.residual)
             if runs[0].residual <= _DONE or self.attempts.clock.out or _settled(self.held_out, runs):
                 ended = Status.INACCURATE

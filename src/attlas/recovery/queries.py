@@ -206,7 +206,7 @@ class _Probe:
             done=max(1e-10, 2 * self.noise),
             max_steps=max_steps,
             max_seconds=self.attempts.clock.left,
-            progress=lambda event: self.attempts.tell(f"{heads} heads, {event.text}", event.value),
+            progress=lambda event: self.attempts.tell(f"heads = {heads}, {event.text}", event.value),
         )
         ended = self.attempts.clock.status(Status.OUT_OF_STEPS)
         self.certify(fit.layer, 4 * self.noise, "ordinary queries", fit=fit, starts=len(fit.history), ended=ended)
@@ -244,7 +244,7 @@ class _Probe:
             steps=0 if fit is None else fit.steps,
         )
         self.attempts.append(Attempt(layer, certificate, ended))
-        self.attempts.tell(f"{layer.heads} heads, {source}: {reason}", error)
+        self.attempts.tell(f"heads = {layer.heads}, {source}: {reason}", error)
         return error
 
     def _guess(self, total: Array, why: str) -> None:
