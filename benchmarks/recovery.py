@@ -74,7 +74,7 @@ def main():
     print(f"variable projection to 1e-10, m = {heads}, d = {d}, k = {k}, n = {n}: {mine:.2f} s")
     for method in ("lbfgs", "adam"):
         began = time.perf_counter()
-        fit = gradient_search(data, heads, method, stream(0, "start"), max_starts=3)
+        fit = gradient_search(data, heads, method, stream(0, "start"))
         took = time.perf_counter() - began
         print(f"{method}: {fit.residual:.1e} after {took:.1f} s, {took / mine:.1f} x the time of variable projection")
 

@@ -31,7 +31,7 @@ def test_a_file_of_examples_becomes_a_layer(task):
     done = run("data.npz", "--out", "layer.npz", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "certificate        met" in done.stdout
-    assert "with 1  heads" in done.stdout
+    assert "heads = 1 " in done.stdout
     assert "start 1" in done.stderr
     with np.load(folder / "layer.npz") as file:
         found = recovery.Layer(file["Theta"], file["W"])

@@ -63,7 +63,7 @@ def test_progress_is_told_after_every_start():
     events = []
     learn(X, Y, 1, progress=events.append)
     (event,) = events
-    assert event.text.startswith("1 heads, start 1: held-out residual")
+    assert event.text.startswith("heads = 1, start 1: held-out residual")
     assert (event.step, event.of) == (1, 23)  # twenty starts, and three with one more head
     assert event.value < 1e-9
 

@@ -121,7 +121,7 @@ def test_progress_is_told_after_every_way_that_was_tried():
     learn_from_queries(oracle_of(Theta, W), 4, heads=None, method="ordinary", max_starts=3, progress=events.append)
     assert [event.step for event in events] == list(range(1, len(events) + 1))
     assert all(0 < event.share <= 1 for event in events)
-    assert events[0].text.startswith("1 heads, start 1: residual")
+    assert events[0].text.startswith("heads = 1, start 1: residual")
     assert events[-1].value < 1e-9
 
 

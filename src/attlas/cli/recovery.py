@@ -74,7 +74,7 @@ def recover(
     else:
         typer.echo(f"heads              {found.layer.heads}")
         for m, residual in tried if len(tried) > 1 else ():
-            typer.echo(f"  with {m:<2} heads     held-out residual {residual:.2e}")
+            typer.echo(f"  heads = {m:<2}       held-out residual {residual:.2e}")
         typer.echo(f"held-out residual  {certificate.residual:.2e}")
         typer.echo(f"training residual  {certificate.training:.2e}")
         typer.echo(f"noise in Y         {_shown(certificate.noise)}")

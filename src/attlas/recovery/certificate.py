@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attlas.errors import ConvergenceError
-from attlas.numerics import Status, stream
+from attlas.numerics import stream
 from attlas.recovery.examples import Examples
 from attlas.recovery.fit import Fit
 from attlas.recovery.layer import Layer
@@ -93,26 +93,6 @@ class Recovery(Fit):
 
     certificate: Certificate
     tokens: int | None = None
-
-    @classmethod
-    def of(
-        cls,
-        layer: Layer,
-        certificate: Certificate,
-        otherwise: Status,
-        history: Sequence[tuple[int, float]],
-        tokens: int | None = None,
-    ) -> Self:
-        """Return the recovery of a layer; `otherwise` is its status if the certificate is not met."""
-        return cls(
-            layer,
-            Status.CONVERGED if certificate.met else otherwise,
-            certificate.residual,
-            certificate.steps,
-            np.array(history, dtype=float).reshape(-1, 2),
-            certificate=certificate,
-            tokens=tokens,
-        )
 
     def canonical(self) -> Layer:
         """Return the canonical layer of the same function, on sequences of the length it was learned from."""

@@ -1,17 +1,17 @@
 """Recover a layer from examples, with a certificate from examples that were held out."""
 
-from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 from numpy.typing import ArrayLike
 
 from attlas.errors import InputError
 from attlas.inputs import integer
-from attlas.numerics import Event, Progress, Status, stream
-from attlas.recovery.certificate import AGREE, EXACT, FALL, Certificate, Recovery, Run, apart, certify
+from attlas.numerics import Progress, Status, stream
+from attlas.recovery.attempts import Attempt, Attempts
+from attlas.recovery.certificate import AGREE, EXACT, FALL, Recovery, Run, apart, certify
 from attlas.recovery.clock import Clock
 from attlas.recovery.examples import Examples
-from attlas.recovery.layer import Layer
 from attlas.recovery.sculpt import Sculpted, sculpt
 from attlas.recovery.search import gradient_search, random_start
 from attlas.recovery.variable_projection import variable_projection
@@ -87,118 +87,78 @@ def learn(
     data = Examples.of(X, Y)
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
-    limits = _Limits(
-        integer(max_starts, "max_starts"),
-        None if max_steps is None else integer(max_steps, "max_steps"),
-        integer(max_heads, "max_heads"),
-        Clock(max_seconds),
-    )
+    starts, most_heads = integer(max_starts, "max_starts"), integer(max_heads, "max_heads")
+    steps = None if max_steps is None else integer(max_steps, "max_steps")
     parts = data.split(_HELD_OUT, stream(seed, "held out"))
-    most = limits.starts * limits.heads if heads is None else limits.starts + min(_WITNESSES, limits.starts)
-    search = _Search(*parts, method, seed, limits, progress, most)
-    best = search.seek() if heads is None else search.fix(integer(heads, "heads"))
-    found = search.recovery(best)
+    most = starts * most_heads if heads is None else starts + min(_WITNESSES, starts)
+    attempts = Attempts(Clock(max_seconds), progress, most)
+    search = _Search(*parts, method, seed, starts, steps, attempts)
+    best = search.seek(most_heads) if heads is None else search.fix(integer(heads, "heads"))
+    if attempts.clock.out and best.certificate.met and best.certificate.residual > EXACT:
+        best = best.refused("time was up before it was known if one head more leaves less")
+    found = attempts.recovery(best._replace(ended=attempts.clock.status(best.ended)), tokens=data.X.shape[1])
     return found.or_raise() if throw else found
 
 
-class _Limits(NamedTuple):
-    """Starts for each number of heads, steps from each start, heads, and the clock."""
-
-    starts: int
-    steps: int | None
-    heads: int
-    clock: Clock
-
-
-class _Tried(NamedTuple):
-    """The best layer of some number of heads, its certificate, and how the search ended if that is not met."""
-
-    layer: Layer
-    certificate: Certificate
-    ended: Status
-
-    def refused(self, reason: str) -> "_Tried":
-        """Return the same, its certificate not met."""
-        certificate = replace(self.certificate, met=False, noise=float("nan"), reason=reason)
-        return self._replace(certificate=certificate)
-
-
-@dataclass
+@dataclass(frozen=True)
 class _Search:
-    """Searches for one number of heads after another on the same examples, and what they have taken so far."""
+    """Searches for one number of heads after another, on the same examples."""
 
     train: Examples
     held_out: Examples
     method: Method
     seed: int
-    limits: _Limits
-    progress: Progress | None
-    most: int  # starts of all
-    tried: list[_Tried] = field(default_factory=list)
+    starts: int
+    steps: int | None
+    attempts: Attempts
 
-    def fix(self, heads: int) -> _Tried:
+    def fix(self, heads: int) -> Attempt:
         """Return the best layer of so many heads; where it leaves what looks like noise, one head more is a witness."""
-        found = self.attempt(heads, self.limits.starts)
+        found = self.attempt(heads, self.starts)
         held_out = found.certificate.residual
         if not found.certificate.met or held_out <= EXACT:
             return found
-        more = self.attempt(heads + 1, min(_WITNESSES, self.limits.starts)).certificate.residual
+        more = self.attempt(heads + 1, min(_WITNESSES, self.starts)).certificate.residual
         if more > (1 - FALL) * held_out:  # a layer of more heads misses by less; noise does not
             return found
         return found.refused(
-            f"with {heads + 1} heads the residual falls from {held_out:.1e} to {more:.1e}: {heads} are too few"
+            f"with {heads + 1} heads the residual falls from {held_out:.1e} to {more:.1e}: there are more than {heads}"
         )
 
-    def seek(self) -> _Tried:
+    def seek(self, max_heads: int) -> Attempt:
         """Return the best layer of the number of heads beyond which the residual stops falling."""
-        best = self.attempt(1, self.limits.starts)
-        for heads in range(2, self.limits.heads + 1):
-            if best.certificate.residual <= EXACT or self.limits.clock.out:
+        best = self.attempt(1, self.starts)
+        for heads in range(2, max_heads + 1):
+            if best.certificate.residual <= EXACT or self.attempts.clock.out:
                 break
             met = best.certificate.met  # what more could fit is then noise, else it is worth any fall
-            more = self.attempt(heads, min(_WITNESSES, self.limits.starts) if met else self.limits.starts)
+            more = self.attempt(heads, min(_WITNESSES, self.starts) if met else self.starts)
             if more.certificate.residual > (1 - FALL if met else 1.0) * best.certificate.residual:
                 break
             best = more
         return best
 
-    def attempt(self, heads: int, starts: int) -> _Tried:
+    def attempt(self, heads: int, starts: int) -> Attempt:
         """Start again and again, until the fit is exact, two starts agree, or starts or seconds are used up."""
         body = self._sculpted(heads) if self.method == "sculpt" else None
         runs: list[Run] = []
         for number in range(starts):
-            runs.append(self._run(heads, number, body))
-            if self.progress is not None:
-                done, text = runs[-1], f"{heads} heads, start {number + 1}: held-out residual {runs[-1].residual:.2e}"
-                made = sum(tried.certificate.starts for tried in self.tried) + number + 1
-                self.progress(Event(made, self.most, f"{text} after {done.fit.steps} steps", done.residual))
-            runs.sort(key=lambda run: run.residual)
-            if runs[0].residual <= _DONE or self.limits.clock.out or _settled(self.held_out, runs):
+            run = self._run(heads, number, body)
+            told = f"held-out residual {run.residual:.2e} after {run.fit.steps} steps"
+            self.attempts.tell(f"heads = {heads}, start {number + 1}: {told}", run.residual)
+            runs = sorted([*runs, run], key=lambda run: run.residual)
+            if runs[0].residual <= _DONE or self.attempts.clock.out or _settled(self.held_out, runs):
                 ended = Status.INACCURATE
                 break
         else:
             ended = Status.OUT_OF_STEPS
         certificate = certify(self.train, self.held_out, runs, float("nan") if body is None else body.gap)
-        self.tried.append(_Tried(runs[0].fit.layer, certificate, ended))
-        return self.tried[-1]
-
-    def recovery(self, best: _Tried) -> Recovery:
-        """Return the best of all that was tried, with what all of it took."""
-        clock = self.limits.clock
-        if clock.out and best.certificate.met and best.certificate.residual > EXACT:
-            best = best.refused("time was up before it was known if one head more leaves less")
-        certificate = replace(
-            best.certificate,
-            starts=sum(tried.certificate.starts for tried in self.tried),
-            steps=sum(tried.certificate.steps for tried in self.tried),
-            seconds=clock.seconds,
-        )
-        history = [(tried.layer.heads, tried.certificate.residual) for tried in self.tried]
-        return Recovery.of(best.layer, certificate, clock.status(best.ended), history, self.train.X.shape[1])
+        self.attempts.append(Attempt(runs[0].fit.layer, certificate, ended))
+        return self.attempts[-1]
 
     def _run(self, heads: int, number: int, body: Sculpted | None) -> Run:
         rng = stream(self.seed, "start", str(heads), str(number))
-        steps, left = self.limits.steps, self.limits.clock.left
+        steps, left = self.steps, self.attempts.clock.left
         if self.method in ("lbfgs", "adam"):
             fit = gradient_search(self.train, heads, self.method, rng, max_steps=steps, max_seconds=left)
             source = f"random, {self.method}"
@@ -211,7 +171,7 @@ class _Search:
 
     def _sculpted(self, heads: int) -> Sculpted | None:
         """Return a sculpted start, or None where the heads agree too rarely."""
-        X, Y, left = self.train.X, self.train.Y, self.limits.clock.left
+        X, Y, left = self.train.X, self.train.Y, self.attempts.clock.left
         if Y.shape[1] != X.shape[1]:
             raise InputError("sculpting needs the outputs of all tokens, Y of shape (n, k, d_out)")
         try:

@@ -20,7 +20,6 @@ class CountingOracle:
             raise InputError("oracle must be a function of an array (k, d) that returns the last token's output")
         self._oracle, self._d, self._repeats = oracle, d, repeats
         self.queries = 0
-        self.checks = 0  # of the queries, those that went into certificates
         self.outputs: int | None = None
 
     def __call__(self, X: Array) -> Array:

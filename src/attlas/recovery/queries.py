@@ -3,20 +3,21 @@
 One head is found in closed form (`one_head`), several by `isolate`, or from ordinary queries and variable projection.
 """
 
-from dataclasses import replace
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attlas.errors import InputError
 from attlas.inputs import integer, real
-from attlas.numerics import Event, Progress, Status, stream
+from attlas.numerics import Progress, Status, stream
+from attlas.recovery.attempts import Attempt, Attempts
 from attlas.recovery.certificate import EXACT, Certificate, Recovery
 from attlas.recovery.clock import Clock
 from attlas.recovery.copies import learn_from_copies
 from attlas.recovery.examples import Examples
+from attlas.recovery.fit import Fit
 from attlas.recovery.isolate import LONG, LONGER, NOISE, isolate
 from attlas.recovery.layer import Layer
 from attlas.recovery.one_head import one_head
@@ -132,8 +133,8 @@ def learn_from_queries(
         raise InputError(f"isolating heads needs d >= 2, tokens with entries up to 2e8 and noise of at most {NOISE:g}")
     counts = range(1, integer(max_heads, "max_heads") + 1) if heads is None else [heads]
     starts = integer(max_starts, "max_starts")
-    most = 2 * _ISOLATED + len(counts) * (starts + 1)
-    probe = _Probe(ask, d, noise, seed, Clock(max_seconds), progress, most)
+    attempts = Attempts(Clock(max_seconds), progress, 2 * _ISOLATED + len(counts) * (starts + 1))
+    probe = _Probe(ask, d, noise, seed, attempts)
     if heads == 1:
         # at large logits a head costs 5 to 50 times the noise
         probe.certify(one_head(ask, d, rank, step, noise, seed), 30 * noise, "closed form")
@@ -145,48 +146,28 @@ def learn_from_queries(
         if method != "isolate" and not probe.met:
             for m in counts:
                 probe.fit(m, ratio, starts, integer(max_steps, "max_steps"))
-                if probe.met or probe.clock.out:
+                if probe.met or attempts.clock.out:
                     break
     found = probe.recovery()
     return found.or_raise() if throw else found
 
 
-class _Tried(NamedTuple):
-    """A layer that was tried, its certificate, and how the search for it ended if that is not met."""
-
-    layer: Layer
-    certificate: Certificate
-    ended: Status
-
-
 class _Probe:
-    """An oracle that is asked one way after another, the layers that were tried, and what it took."""
+    """An oracle that is asked one way after another."""
 
-    def __init__(
-        self, ask: CountingOracle, d: int, noise: float, seed: int, clock: Clock, progress: Progress | None, most: int
-    ) -> None:
-        self.ask, self.d, self.noise, self.seed, self.clock = ask, d, noise, seed, clock
-        self.progress, self.most, self.made = progress, most, 0
-        self.tried: list[_Tried] = []
-        self.checks = self.starts = self.steps = 0
+    def __init__(self, ask: CountingOracle, d: int, noise: float, seed: int, attempts: Attempts) -> None:
+        self.ask, self.d, self.noise, self.seed, self.attempts = ask, d, noise, seed, attempts
+        self.checks = 0  # of the queries, those that went into certificates
 
     @property
     def met(self) -> bool:
         """Whether a certificate is met."""
-        return any(tried.certificate.met for tried in self.tried)
+        return any(attempt.certificate.met for attempt in self.attempts)
 
     def recovery(self) -> Recovery:
-        """Return the best of what was tried, certified ones first, with what all of it took."""
-        best = min(self.tried, key=lambda tried: (not tried.certificate.met, tried.certificate.residual))
-        certificate = replace(
-            best.certificate,
-            starts=self.starts,
-            steps=self.steps,
-            queries=self.ask.queries - self.checks,
-            seconds=self.clock.seconds,
-        )
-        history = [(tried.layer.heads, tried.certificate.residual) for tried in self.tried]
-        return Recovery.of(best.layer, certificate, best.ended, history)
+        """Return the best of what was tried, certified layers first."""
+        best = min(self.attempts, key=lambda attempt: (not attempt.certificate.met, attempt.certificate.residual))
+        return self.attempts.recovery(best, queries=self.ask.queries - self.checks)
 
     def isolate(self, lengths: tuple[float, ...], alone: bool) -> None:
         """Try isolated layers, polished where they are not exact, until fresh queries bear one out."""
@@ -196,13 +177,12 @@ class _Probe:
             if _POLISHED < error < 1:
                 data = self._answered(layer.heads, _POLISH, stream(self.seed, "polish"))
                 fit = variable_projection(data, layer.Theta)
-                self.starts, self.steps = self.starts + 1, self.steps + fit.steps
                 # noise that was measured counts as told, up to where it could hide what is missing
                 allowed = 4 * max(self.noise, min(level, _MEASURED))
-                self.certify(fit.layer, allowed, "isolated, polished", noise=level, training=fit.residual)
+                self.certify(fit.layer, allowed, "isolated, polished", noise=level, fit=fit, starts=1)
             if self.met:
                 return
-        if alone and not self.tried:
+        if alone and not self.attempts:
             self._guess(total, "no attempt separated the heads; method='ordinary' may")
 
     def copy(self, heads: int) -> None:
@@ -225,12 +205,11 @@ class _Probe:
             (random_start(heads, self.d, rng) for rng in streams),
             done=max(1e-10, 2 * self.noise),
             max_steps=max_steps,
-            max_seconds=self.clock.left,
-            progress=lambda event: self._tell(f"{heads} heads, {event.text}", event.value),
+            max_seconds=self.attempts.clock.left,
+            progress=lambda event: self.attempts.tell(f"heads = {heads}, {event.text}", event.value),
         )
-        self.starts, self.steps = self.starts + len(fit.history), self.steps + fit.steps
-        ended = self.clock.status(Status.OUT_OF_STEPS)
-        self.certify(fit.layer, 4 * self.noise, "ordinary queries", training=fit.residual, ended=ended)
+        ended = self.attempts.clock.status(Status.OUT_OF_STEPS)
+        self.certify(fit.layer, 4 * self.noise, "ordinary queries", fit=fit, starts=len(fit.history), ended=ended)
 
     def certify(
         self,
@@ -239,7 +218,8 @@ class _Probe:
         source: str,
         *,
         noise: float = 0.0,
-        training: float = float("nan"),
+        fit: Fit | None = None,
+        starts: int = 0,
         ended: Status = Status.INACCURATE,
         why: str = "the layer may have more heads, the oracle more noise, or the search failed",
     ) -> float:
@@ -253,9 +233,18 @@ class _Probe:
         goal = max(EXACT, min(allowed, 0.1))  # beyond that a certificate would certify anything
         met, level = bool(error <= goal), max(noise, self.noise)
         reason = f"{_CERTIFICATE} fresh queries are answered to {error:.1e}" + ("" if met else f", not {goal:g}: {why}")
-        seen = level if level > _ROUNDING else float("nan")
-        self.tried.append(_Tried(layer, Certificate(met, reason, error, training, seen, source=source), ended))
-        self._tell(f"{layer.heads} heads, {source}: {reason}", error)
+        certificate = Certificate(
+            met,
+            reason,
+            error,
+            training=float("nan") if fit is None else fit.residual,
+            noise=level if level > _ROUNDING else float("nan"),
+            source=source,
+            starts=starts,
+            steps=0 if fit is None else fit.steps,
+        )
+        self.attempts.append(Attempt(layer, certificate, ended))
+        self.attempts.tell(f"heads = {layer.heads}, {source}: {reason}", error)
         return error
 
     def _guess(self, total: Array, why: str) -> None:
@@ -271,11 +260,6 @@ class _Probe:
         d, outputs = self.d, self.ask.outputs or len(self.ask(_ordinary_tokens(rng, 1, self.d)[0]))
         X = _ordinary_tokens(rng, int(np.ceil(ratio * heads * (d * d + d * outputs) / outputs)), d)
         return Examples.of(X, np.array([self.ask(x) for x in X]))
-
-    def _tell(self, text: str, value: float) -> None:
-        self.made += 1
-        if self.progress is not None:
-            self.progress(Event(self.made, self.most, text, value))
 
 
 def _ordinary_tokens(rng: np.random.Generator, n: int, d: int) -> Array:

@@ -98,8 +98,8 @@ def sculpt(
     Examples
     --------
     >>> from attlas import layers, recovery, tokens
-    >>> Theta, W = recovery.planted_layer(heads=2, d=4, seed=1, scale=3.0)
-    >>> X = tokens.boolean(4000, 2, 4, seed=2)
+    >>> Theta, W = recovery.planted_layer(heads=2, d=6, seed=1, scale=3.0)
+    >>> X = tokens.boolean(4000, 2, 6, seed=2)
     >>> found = recovery.sculpt(X, layers.multi_head_attention(X, Theta, W), heads=2)
     >>> bool(found.residual < 0.4)
     True
