@@ -191,8 +191,8 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Left: error of message passing in each layer over the diagonal theory, against 1/d, paler at smaller alpha; the"
-        " line is exact agreement. Right: the errors after each iteration at the largest alpha and d, and the theory's fixed"
-        " point."
+        " line is exact agreement. Right: the errors after each iteration at the largest alpha and d, and the theory's"
+        " fixed point. Points are means over data sets with standard errors."
     ),
     finding=finding,
     series=series,

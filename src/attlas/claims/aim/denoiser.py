@@ -108,7 +108,10 @@ CLAIM = Claim(
     judge=judge,
     draw=draw,
     cost=cost,
-    caption="Error of the denoiser against the noise Delta for every width rho, at the largest d; the lines are F(Delta).",
+    caption=(
+        "Error of the denoiser against the noise Delta for every width rho, at the largest d; the lines are F(Delta)."
+        " Points are means over data sets with standard errors."
+    ),
     finding=finding,
     series=series,
 )

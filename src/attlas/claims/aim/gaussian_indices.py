@@ -283,8 +283,8 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Left: distance of the attention indices from a Gaussian (Kolmogorov-Smirnov) against d, for diagonal and"
-        " off-diagonal indices and for random directions among all of them. Right: mean of their squares, scaled to the same"
-        " variance, against 1/d; the line is the exact mean."
+        " off-diagonal indices and for random directions among all of them. Right: mean of their squares, scaled to the"
+        " same variance, against 1/d; the line is the exact mean. Points are means over data sets with standard errors."
     ),
     finding=finding,
     series=series,

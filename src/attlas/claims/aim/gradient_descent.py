@@ -159,7 +159,7 @@ CLAIM = Claim(
     caption=(
         "Error of gradient descent over the Bayes error V, against 1/d: of one run, of the average over the starts, and"
         " extrapolated to infinitely many starts; hollow marks are further settings. The lines are V and 2V (dotted), the"
-        " error of one draw from the posterior."
+        " error of one draw from the posterior. Points are means over data sets with standard errors."
     ),
     finding=finding,
     differs=[

@@ -146,8 +146,8 @@ CLAIM = Claim(
     draw=draw,
     cost=cost,
     caption=(
-        "Error of the query-key matrix against alpha: the state evolution of the channel as defined, message passing at the"
-        " largest d, and one point of the published curve."
+        "Error of the query-key matrix against alpha: the state evolution of the channel as defined, message passing at"
+        " the largest d, and one point of the published curve. Points are means over data sets with standard errors."
     ),
     finding=finding,
     differs=[

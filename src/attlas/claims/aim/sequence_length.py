@@ -113,8 +113,9 @@ CLAIM = Claim(
     draw=draw,
     cost=cost,
     caption=(
-        "Error of the query-key matrix, predicted and reached by message passing at the largest d, for every sequence length"
-        " T. Left: against alpha (T² + T - 2). Right: the same against alpha."
+        "Error of the query-key matrix, predicted and reached by message passing at the largest d, for every sequence"
+        " length T. Left: against alpha (T² + T - 2). Right: the same against alpha. Points are means over data sets with"
+        " standard errors."
     ),
     finding=finding,
     series=series,

@@ -272,7 +272,8 @@ CLAIM = Claim(
     caption=(
         "Left: error of the query-key matrix against the number of samples over that of the formula: predicted, of message"
         " passing, and of gradient descent from one start. Hollow marks are smaller d, small marks single runs at the"
-        " largest. Right: the number of samples from which message passing recovers, over that of the formula, against 1/d."
+        " largest. Right: the number of samples from which message passing recovers, over that of the formula, against"
+        " 1/d. Points are means over data sets with standard errors."
     ),
     finding=finding,
     differs=[

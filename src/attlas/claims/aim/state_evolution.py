@@ -144,7 +144,8 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Left: final error of message passing over the predicted V, against 1/d; the line is exact agreement. Right: the"
-        " error after each iteration at the largest d, and the V that theory gives that iteration."
+        " error after each iteration at the largest d, and the V that theory gives that iteration. Points are means over"
+        " data sets with standard errors."
     ),
     finding=finding,
     series=series,

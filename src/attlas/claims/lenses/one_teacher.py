@@ -365,8 +365,9 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Test error of every learner on the same examples, against the number of samples over d² (a constant predictor"
-        " scores 1). Full marks are the largest d of a learner, hollow ones smaller d. The curve is the Bayes limit; dotted"
-        " lines are where the best learner, and one that counts equations, can find the teacher."
+        " scores 1). Full marks are the largest d of a learner, hollow ones smaller d. The curve is the Bayes limit;"
+        " dotted lines are where the best learner, and one that counts equations, can find the teacher. Points are means"
+        " over data sets with standard errors."
     ),
     finding=finding,
     series=series,

@@ -189,8 +189,8 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Error of the query-key matrix against the number of samples over d²: with a small decay and with the best one,"
-        " hollow marks for smaller d. Lines are the predicted errors of both, of decay tending to 0 (dotted) and of the best"
-        " learner (dashed)."
+        " hollow marks for smaller d. Lines are the predicted errors of both, of decay tending to 0 (dotted) and of the"
+        " best learner (dashed). Points are means over data sets with standard errors."
     ),
     finding=finding,
     series=series,

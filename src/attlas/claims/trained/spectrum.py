@@ -190,6 +190,7 @@ CLAIM = Claim(
     caption=(
         "Left: mean distance of the eigenvalues of the trained matrix from the quantiles of the predicted law, against d."
         " Right: the law, its density and at 0 its share of zeros (bar), with the share of zeros at the largest d (mark)."
+        " Points are means over data sets with standard errors."
     ),
     finding=finding,
     series=series,

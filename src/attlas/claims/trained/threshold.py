@@ -161,7 +161,8 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Number of samples from which the teacher is found, as A = alpha (T² + T - 2), against 1/d: by the solution of the"
-        " smallest trace, and by any S >= 0 that fits the data. The lines are the formulas."
+        " smallest trace, and by any S >= 0 that fits the data. The lines are the formulas. Points are means over data"
+        " sets with standard errors."
     ),
     finding=finding,
     series=series,

@@ -157,9 +157,9 @@ CLAIM = Claim(
     draw=draw,
     cost=cost,
     caption=(
-        "Left: test error, training error, rank and trace of the convex solution over their predictions, against 1/d; the"
-        " line is exact agreement. Right: test error of gradient descent against that of the convex solution, one mark for"
-        " each data set; the line is equality."
+        "Left: test error, training error, rank and trace of the convex solution over their predictions, against 1/d,"
+        " means with standard errors; the line is exact agreement. Right: test error of gradient descent against that of"
+        " the convex solution, one mark for each data set; the line is equality."
     ),
     finding=finding,
     series=series,
