@@ -148,11 +148,11 @@ def test_store_check(attlas, fast, tmp_path):
     assert attlas("export", "x.csv").returncode == 3
     assert not (tmp_path / "x.csv").exists()
     report = json.loads(attlas("store", "check", "--json").stdout)
-    assert (report["good"], report["whole"], len(report["damaged"])) == (False, 19, 1)
+    assert (report["good"], report["intact"], len(report["damaged"])) == (False, 19, 1)
     fast.write_bytes(b"")
     done = attlas(*FAST)
     assert done.returncode == 0
-    assert "was damaged: its 19 whole results are kept" in done.stderr
+    assert "was damaged: its 19 intact results are kept" in done.stderr
     assert len(fast.read_text().split()) == 1  # just the damaged one
     assert {r.key: r.payload for r in read(tmp_path / "attlas.db")} == whole
     assert check(tmp_path / "attlas.db").good

@@ -23,7 +23,7 @@ def uninterrupted(fast, tmp_path):
     """The digest of a sweep that nobody disturbed."""
     lab.run(["test.fast"], store=tmp_path / "calm.db", executor="serial")
     health = check(tmp_path / "calm.db")
-    assert health.whole == POINTS
+    assert health.intact == POINTS
     fast.write_bytes(b"")
     return health.digest
 
@@ -171,7 +171,7 @@ def test_a_stop_is_clean_and_says_how_to_resume(fast, tmp_path, number, code, op
     assert f"Stopped: {kept} of 300 points are in {path}. Run the same command again to finish." in said
     assert "Traceback" not in said
     with Store(path) as store:
-        assert store.mended is None
+        assert store.repaired is None
         assert store.lease(["x"])[0] == "x"
 
 

@@ -1,4 +1,4 @@
-"""Flipped and truncated bytes, a full disk: nothing damaged is shown as valid, and what is whole is kept."""
+"""Flipped and truncated bytes, a full disk: nothing damaged is shown as valid, and what is intact is kept."""
 
 import random
 import re
@@ -37,14 +37,14 @@ def assert_safe(path, whole):
     for key, payload in (shown or {}).items():
         assert whole[key] == payload
     with Store(path) as store:
-        assert store.mended
+        assert store.repaired
         kept = store.keys()
-    mended = truth(path)
-    assert mended.items() <= whole.items()
-    assert set(mended) == kept
-    assert len(mended) == health.whole
+    repaired = truth(path)
+    assert repaired.items() <= whole.items()
+    assert set(repaired) == kept
+    assert len(repaired) == health.intact
     assert check(path).good
-    return len(mended)
+    return len(repaired)
 
 
 @pytest.mark.parametrize("chunk", range(4))
@@ -98,7 +98,7 @@ def test_check_names_the_damaged_result(filled):
     assert entry["key"] == record(7).key
     assert entry["claim"] == "test.made"
     assert "payload does not match" in entry["why"]
-    assert health.whole == 59
+    assert health.intact == 59
     with pytest.raises(DamagedStore, match="is damaged"):
         list(read(filled))
 
@@ -117,9 +117,9 @@ def test_an_altered_column_is_seen(filled, column):
     health = check(filled)
     assert not health.structure
     assert [entry["row"] for entry in health.damaged] == [5]
-    assert health.whole == 59
+    assert health.intact == 59
     with Store(filled) as store:
-        assert "59 whole results are kept" in store.mended
+        assert "59 intact results are kept" in store.repaired
         assert len(store.keys()) == 59
     assert (filled.parent / "filled.db.damaged-1").exists()
 
@@ -166,8 +166,8 @@ def test_damage_in_the_log_loses_nothing_that_is_whole(tmp_path):
     assert not health.good
     assert any("cannot be reached" in line for line in health.structure)
     with Store(path) as store:
-        assert store.mended
-        assert len(store.keys()) == health.whole >= 39
+        assert store.repaired
+        assert len(store.keys()) == health.intact >= 39
 
 
 def test_a_kill_at_any_moment_of_a_rebuild_loses_nothing_that_is_whole(tmp_path):
@@ -235,7 +235,7 @@ def test_a_store_cut_short_is_damaged_not_foreign(filled):
     health = check(filled)
     assert not health.good
     with Store(filled) as store:
-        assert store.mended
+        assert store.repaired
 
 
 def test_rows_that_lost_a_page_are_named_though_the_file_is_beyond_sqlite(filled):
@@ -246,7 +246,7 @@ def test_rows_that_lost_a_page_are_named_though_the_file_is_beyond_sqlite(filled
     data[:16] = bytes(16)
     filled.write_bytes(data)
     health = check(filled)
-    assert health.whole == 59
+    assert health.intact == 59
     assert [entry["key"] for entry in health.damaged] == [record(2).key]
 
 

@@ -29,7 +29,7 @@ def test_an_old_store_is_migrated(asset, tmp_path):
     before = {r.key: (r.point, r.seed, r.payload, r.seconds, r.versions) for r in read(path)}  # readable as it is
     assert len(before) == 12
     with Store(path) as store:
-        assert store.mended is None
+        assert store.repaired is None
     assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone()[0] == schema.LATEST
     after = {r.key: (r.point, r.seed, r.payload, r.seconds, r.versions) for r in read(path)}
     assert after == before
@@ -44,7 +44,7 @@ def test_damage_in_an_old_store_is_seen(asset, tmp_path):
     data[data.index("old 5".encode("utf-32-le"))] ^= 1
     path.write_bytes(data)
     with Store(path) as store:
-        assert "11 whole results are kept" in store.mended
+        assert "11 intact results are kept" in store.repaired
 
 
 def test_a_kill_during_migration_leaves_it_whole(tmp_path):
@@ -72,7 +72,7 @@ def test_a_kill_during_migration_leaves_it_whole(tmp_path):
         assert ("seal" in columns) == (version == schema.LATEST)
         seen.add((done.returncode, version))
         with Store(path) as store:
-            assert store.mended is None
+            assert store.repaired is None
             assert len(store.keys()) == 12
     assert (-signal.SIGKILL, 1) in seen
 
@@ -96,7 +96,7 @@ def test_a_kill_while_the_store_is_made_leaves_one_that_can_be_used(tmp_path):
             os.kill(process.pid, signal.SIGKILL)
         with Store(path) as store:
             assert store.keys() == set()
-            assert store.mended is None
+            assert store.repaired is None
 
 
 def test_a_schema_version_that_the_tables_contradict_is_damage(filled):
@@ -105,5 +105,5 @@ def test_a_schema_version_that_the_tables_contradict_is_damage(filled):
         db.execute(f"PRAGMA user_version = {wrong}")
         db.close()
         with Store(filled) as store:
-            assert store.mended
+            assert store.repaired
             assert len(store.keys()) == 60

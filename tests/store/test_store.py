@@ -212,7 +212,7 @@ def test_a_link_is_its_target(tmp_path):
     data[30:36] = b"damage"
     real.write_bytes(data)
     with Store(link) as store:
-        assert store.mended
+        assert store.repaired
     assert link.is_symlink()
     assert check(real).good
 

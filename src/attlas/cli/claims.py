@@ -139,7 +139,7 @@ def run(
     )
     judged = lab.verdicts(claims, tier, store=store, seed=seed, grid=grid, seeds=seeds)
     if as_json:
-        counts = {name: getattr(summary, name) for name in ("planned", "found", "computed", "elsewhere", "mended")}
+        counts = {name: getattr(summary, name) for name in ("planned", "found", "computed", "elsewhere", "repaired")}
         print_json(counts | {"failed": summary.failed, "verdicts": [brief(entry) for entry in judged]})
     else:
         typer.echo(f"{summary.computed} points computed, {summary.found} were in {store} already", err=True)

@@ -46,7 +46,7 @@ def check(as_json: Json = False, store: StorePath = STORE) -> None:
             typer.echo(f"damaged file: {line}")
         ending = "" if health.good else "; `attlas run` keeps these and computes the others again"
         count = f"{len(health.damaged)} damaged" if health.good or health.damaged else "an unknown number lost"
-        typer.echo(f"{store}: {health.whole} results are intact, {count}{ending}")
+        typer.echo(f"{store}: {health.intact} results are intact, {count}{ending}")
     if not health.good:
         raise typer.Exit(3)
 

@@ -33,7 +33,7 @@ class Summary:
         Points in the plan, in the store beforehand, computed by this run, and meanwhile by another on the same store.
     failed : dict
         Why, by the key of the point.
-    mended : str or None
+    repaired : str or None
         What was done to a damaged store.
     """
 
@@ -42,7 +42,7 @@ class Summary:
     computed: int = 0
     elsewhere: int = 0
     failed: dict[str, str] = field(default_factory=dict)
-    mended: str | None = None
+    repaired: str | None = None
 
     @property
     def finished(self) -> int:
@@ -109,10 +109,10 @@ def run(
         keeper = stack.enter_context(Store(store))
         present = keeper.keys()
         todo = {task.key: task for task in tasks if task.key not in present}
-        summary.found, summary.mended = len(tasks) - len(todo), keeper.mended
+        summary.found, summary.repaired = len(tasks) - len(todo), keeper.repaired
         show = stack.enter_context(progress(summary.planned, summary.found))
-        if keeper.mended:
-            show.note(keeper.mended)
+        if keeper.repaired:
+            show.note(keeper.repaired)
         if todo:
             _drive(todo, start, keeper, summary, show, workers)
     return summary

@@ -20,7 +20,7 @@ class Health:
 
     Attributes
     ----------
-    whole : int
+    intact : int
         Results whose seals are unbroken, wherever in the file they were found.
     damaged : list of dict
         One entry per damaged result: its row, key and claim as far as they can be read, why, and if it can be
@@ -28,10 +28,10 @@ class Health:
     structure : list of str
         What is wrong with the file itself, in SQLite's words.
     digest : str
-        SHA-256 over keys and payloads of the whole results: equal for two stores that hold the same results.
+        SHA-256 over keys and payloads of the intact results: equal for two stores that hold the same results.
     """
 
-    whole: int = 0
+    intact: int = 0
     damaged: list[dict[str, Any]] = field(default_factory=list)
     structure: list[str] = field(default_factory=list)
     digest: str = ""
@@ -61,16 +61,16 @@ def check(path: Path | str) -> Health:
                 health.damaged += _damaged(db, shown)
     lost = len(records.keys() - shown)
     if lost:
-        health.structure.append(f"{lost} whole results are in the file but cannot be reached through its tables")
+        health.structure.append(f"{lost} intact results are in the file but cannot be reached through its tables")
     if not health.good:
         known = {entry["key"] for entry in health.damaged}
         for key, claim in broken_keys(path).items():
             if key not in known:
                 health.damaged.append({"row": None, "key": key, "claim": claim, "why": "its row cannot be read"})
         health.structure += _cut_short(path)
-    for entry in health.damaged:  # an earlier copy of it may be whole
+    for entry in health.damaged:  # an earlier copy of it may be intact
         entry["recoverable"] = entry["key"] in records
-    health.whole = len(records)
+    health.intact = len(records)
     health.digest = digest({key: record.payload for key, record in records.items()})
     return health
 
@@ -84,7 +84,7 @@ def digest(payloads: dict[str, bytes]) -> str:
 
 
 def structure(db: sqlite3.Connection) -> list[str]:
-    """Return what SQLite finds wrong with the file, nothing if it is whole."""
+    """Return what SQLite finds wrong with the file, nothing if it is intact."""
     try:
         found = [row[0] for row in db.execute("PRAGMA integrity_check")]
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -93,7 +93,7 @@ def structure(db: sqlite3.Connection) -> list[str]:
 
 
 def _damaged(db: sqlite3.Connection, shown: set[str]) -> list[dict[str, Any]]:
-    """Return the damaged results that SQLite can still list, and note in `shown` the keys of the whole ones."""
+    """Return the damaged results that SQLite can still list, and note in `shown` the keys of the intact ones."""
     found, seen = [], set()
     with suppress(sqlite3.DatabaseError, UnicodeDecodeError):  # the structure check reports it; keys are found below
         for row in db.execute(f"SELECT id, {schema.columns(db)} FROM results ORDER BY id"):  # noqa: S608

@@ -63,7 +63,7 @@ def read(path: Path) -> sqlite3.Connection:
     ours = head[68:72] == schema.APPLICATION.to_bytes(4, "big") or next(sealed_records(path), None) is not None
     if not ours:
         raise StoreError(f"{path}: not an attlas store (a file of another program?); give another path")
-    raise DamagedStore(f"{path}: damaged; `attlas store check` says what, `attlas run` keeps what is whole")
+    raise DamagedStore(f"{path}: damaged; `attlas store check` says what, `attlas run` keeps what is intact")
 
 
 def check_path(path: Path) -> None:

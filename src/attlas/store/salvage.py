@@ -1,4 +1,4 @@
-"""Reading results out of a damaged file, page by page, and rebuilding the store from those that are whole.
+"""Reading results out of a damaged file, page by page, and rebuilding the store from those that are intact.
 
 SQLite reaches rows through a tree, so one bad byte near the root hides everything beneath. But every row carries its
 own seals, so it can be taken from any page on which it is found, whatever became of the tree. The layout of pages,
@@ -25,10 +25,10 @@ _LOG_HEADER, _FRAME_HEADER = 32, 24
 
 
 def rebuild(path: Path) -> tuple[int, Path]:
-    """Replace a damaged store by one that holds its whole results; set the damaged file aside.
+    """Replace a damaged store by one that holds its intact results; set the damaged file aside.
 
     The caller must be the only writer. Returns the number of results kept and where the damaged file now is. Killed at any
-    moment, nothing whole is lost: a rebuilt file that did not reach its place is read again by the next rebuild.
+    moment, nothing intact is lost: a rebuilt file that did not reach its place is read again by the next rebuild.
     """
     path = path.resolve()
     building, rebuilt = (path.with_name(f"{path.name}.{word}") for word in ("rebuilding", "rebuilt"))
@@ -61,7 +61,7 @@ def rebuild(path: Path) -> tuple[int, Path]:
 
 
 def sealed_records(path: Path) -> Iterator[Record]:
-    """Yield every committed record of a store file and its log whose seals are whole; some more than once."""
+    """Yield every committed record of a store file and its log whose seals are intact; some more than once."""
     for row in _all_rows(path):
         try:
             yield verified(row)
@@ -70,8 +70,8 @@ def sealed_records(path: Path) -> Iterator[Record]:
 
 
 def broken_keys(path: Path) -> dict[str, str]:
-    """Return the keys of the rows that are there but not whole, with their claims, as far as they can be read."""
-    whole = {record.key for record in sealed_records(path)}
+    """Return the keys of the rows that are there but not intact, with their claims, as far as they can be read."""
+    intact = {record.key for record in sealed_records(path)}
     found = {}
     for row in _all_rows(path, partial=True):
         if (
@@ -81,7 +81,7 @@ def broken_keys(path: Path) -> dict[str, str]:
             and re.fullmatch("[0-9a-f]{64}", row[0])
         ):
             found[row[0]] = row[1]
-    return {key: claim for key, claim in found.items() if key not in whole}
+    return {key: claim for key, claim in found.items() if key not in intact}
 
 
 def _all_rows(path: Path, partial: bool = False) -> Iterator[tuple[Any, ...]]:

@@ -16,8 +16,8 @@ from attlas.store.record import INSERT, Record
 class Store:
     """A store open for writing. Each `put` is one transaction: on disk when it returns, or not there at all.
 
-    Opening verifies the whole file. If anything is damaged, the file is rebuilt from the results that are whole and the
-    damaged one set aside; `mended` then says so. Several drivers may share one store.
+    Opening verifies the whole file. If anything is damaged, the file is rebuilt from the results that are intact and the
+    damaged one set aside; `repaired` then says so. Several drivers may share one store.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ class Store:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path).resolve()
-        self.mended: str | None = None
+        self.repaired: str | None = None
         connection.check_path(self.path)
-        whole = self._whole()  # refuses a file that is not ours before anything is written beside it
+        intact = self._intact()  # refuses a file that is not ours before anything is written beside it
         self._presence = Presence(self.path)
         try:
-            self._db = self._open(whole)
+            self._db = self._open(intact)
             self._identity = self.path.stat().st_ino
             self._do(self._forget_leases)
         except BaseException:
@@ -116,18 +116,18 @@ class Store:
         """Drop the leases of this driver's number: its own, or of a dead driver that had the number before."""
         self._db.execute("DELETE FROM leases WHERE driver = ?", (self._presence.driver,))
 
-    def _open(self, whole: bool) -> sqlite3.Connection:
-        if not whole:
-            self._rebuild(unless=self._whole)
+    def _open(self, intact: bool) -> sqlite3.Connection:
+        if not intact:
+            self._rebuild(unless=self._intact)
         try:
             return connection.write(self.path)
         except DamagedStore:  # what a check does not see, such as a schema version that the tables contradict
-            if self.mended:
+            if self.repaired:
                 raise
             self._rebuild(unless=lambda: False)
             return connection.write(self.path)
 
-    def _whole(self) -> bool:
+    def _intact(self) -> bool:
         return not self.path.exists() or not self.path.stat().st_size or check(self.path).good
 
     def _rebuild(self, unless: Callable[[], bool]) -> None:
@@ -138,8 +138,8 @@ class Store:
         if not unless():  # another driver may have rebuilt it in the meantime
             with connection.explained(self.path):
                 kept, aside = salvage.rebuild(self.path)
-            self.mended = (
-                f"{self.path} was damaged: its {kept} whole results are kept, the others will be computed again;"
+            self.repaired = (
+                f"{self.path} was damaged: its {kept} intact results are kept, the others will be computed again;"
                 f" the damaged file is now {aside.name}"
             )
         self._presence.share()
