@@ -7,6 +7,7 @@ import json
 import pytest
 
 from attlas import aim
+from attlas.aim import roots
 
 KEYS = ["alpha", "rho", "tokens", "mse", "explained", "output_mse", "threshold", "status"]
 
@@ -70,12 +71,12 @@ def test_bad_input(attlas_here, tmp_path, arguments, message):
     assert not list(tmp_path.iterdir())
 
 
-def test_status_is_read_off_the_equation():
-    from attlas.cli.aim import _fixed  # until curve carries its status
-    from attlas.cli.predict import status_of
-
-    assert status_of(_fixed(aim.Softmax(2), 0.3921960173, 0.1, 0.5)) == "converged"
-    assert status_of(_fixed(aim.Softmax(2), 0.3922, 0.1, 0.5)) == "out of steps"
+def test_status_is_read_off_the_equation(attlas_here, monkeypatch):
+    """A root that is wrong by a thousandth does not pass for a solution."""
+    right = roots.largest
+    assert json.loads(attlas_here("predict", "softmax", "--json").stdout)["status"] == "converged"
+    monkeypatch.setattr(roots, "largest", lambda *given: 1.001 * right(*given))
+    assert json.loads(attlas_here("predict", "softmax", "--json").stdout)["status"] == "out of steps"
 
 
 def test_phase_diagrams(attlas_here, tmp_path):

@@ -4,7 +4,8 @@ R = S + sqrt(Delta) GOE with its eigenvalues shrunk by theta, f(x) = (x - theta)
 
     A Delta = sig2 + E,   E = ||f(R) - S||^2/d,   decay = theta (A - D)/2,   D = 2 int rho_R f h,
 
-h the Hilbert transform of the spectrum of R. `family` maps (Delta, theta) to (A, decay); `solve` and `best` go back.
+h the Hilbert transform of the spectrum of R. With the posterior mean f_B = x - 2 Delta h of an eigenvalue, E = F(Delta) +
+int rho_R (f - f_B)^2, a sum of positive terms. `family` maps (Delta, theta) to (A, decay); `solve` and `best` go back.
 
 References
 ----------

@@ -63,13 +63,9 @@ def of_one_layer(channel: ChannelDefaults, alpha: float, rho: float, history: Ar
         return FixedPoint(0.0, Status.CONVERGED, 0.0, steps, history, q=1 + rho, qhat=np.inf)
     G = float(channel.information(V, 1 + rho))
     residual, resolved = roots.missed(channel, *(np.array([x]) for x in (V, alpha, rho)))
-    status = (
-        Status.INACCURATE
-        if not resolved[0]
-        else Status.CONVERGED
-        if residual[0] < roots.RESIDUAL
-        else Status.OUT_OF_STEPS
-    )
+    status = Status.CONVERGED if residual[0] < roots.RESIDUAL else Status.OUT_OF_STEPS
+    if not resolved[0]:
+        status = Status.INACCURATE
     error = float(channel.information_error(V, 1 + rho)[0])
     if error > 0:  # G2 enters with alpha as a product, so its error is one of alpha
         sides = alpha * (1 + error / max(G, 1e-300) * np.array([-1, 1]))

@@ -19,8 +19,8 @@ def measurements(channel: Channel, alpha: ArrayLike) -> tuple[NDArray[np.float64
     Raises
     ------
     InputError
-        For channels for which this theory is not derived: all that do not give the indices back from y with Gaussian noise
-        of a known variance (`index_noise`), or give them back with noise and up to a shift.
+        If the channel does not give the indices back from y with Gaussian noise of a known variance (`index_noise`), or
+        does so with noise and up to a shift: the theory is not derived there.
     """
     a, known = numbers(alpha, "alpha", above=0), one_layer(channel, "the theory of training")
     T, D = known.tokens, known.index_noise

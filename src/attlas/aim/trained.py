@@ -2,13 +2,8 @@
 
 Weight decay on W, S = W W^T / sqrt(r d), is a trace penalty on S >= 0, so the problem is convex: (1/4) sum ||e||^2 + decay d
 Tr S, e the indices of S less those of the teacher (less their mean for softmax, whose common shift the outputs do not fix).
-In coordinates in which the loss is isotropic these are A d^2/2 Gaussian measurements of S with noise variance sig2. The
-minimiser is that of a scalar problem: R = S + sqrt(Delta) GOE with eigenvalues shrunk by theta, f(x) = (x - theta)_+, where
-
-    A Delta = sig2 + E,   E = ||f(R) - S||^2/d,   decay = theta (A - D)/2,   D = 2 int rho_R f h,
-
-h the Hilbert transform of the spectrum of R. With the posterior mean f_B = x - 2 Delta h of an eigenvalue, E = F(Delta) +
-int rho_R (f - f_B)^2, a sum of positive terms. `family` maps (Delta, theta) to (A, decay); `trained` solves for them.
+In coordinates in which the loss is isotropic these are A d^2/2 Gaussian `measurements` of S with noise variance sig2. The
+minimiser is that of a scalar problem, which `family` holds and `trained` solves.
 
 References
 ----------

@@ -81,7 +81,7 @@ class Deep(ChannelDefaults):
 
     @property
     def score_error(self) -> float:
-        """What the quadrature of the score can settle: a tenth of `accuracy`."""
+        """A tenth of `accuracy`, which is what the quadrature of the score can settle."""
         return 0.1 * self.accuracy
 
     def respond(self, X: Array, S: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002

@@ -54,7 +54,7 @@ class ChannelDefaults:
 
     @property
     def score_error(self) -> float:
-        """Return the least change ||S_hat - old||^2/(d V) that its scores can settle: message passing asks for no less."""
+        """The least change ||S_hat - old||^2/(d V) that its scores can settle; message passing asks for no less."""
         return 0.0
 
     @property

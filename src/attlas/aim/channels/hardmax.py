@@ -41,7 +41,7 @@ class Hardmax(ChannelDefaults):
 
     @property
     def score_error(self) -> float:
-        """What scores by Gibbs averages can settle: 1e-3 for three and more tokens."""
+        """1e-3 for three and more tokens, which is what scores by Gibbs averages can settle."""
         return 1e-3 if self.tokens > 2 else 0.0
 
     def output(self, h: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
