@@ -44,8 +44,9 @@ def measure(point: Point, seed: int) -> Result:
     found = aim.descend(task.X, task.y, channel, rank, inits=point.inits, seed=seed, throw=False)
     prior = float(np.sum((task.S - np.sqrt(point.rho) * np.eye(point.d)) ** 2)) / point.d
     errors = dict(zip(KINDS, (error / prior for error in found.mse(task.S)), strict=True))
-    theory = aim.state_evolution(channel, point.alpha, point.rho, steps=0).value
-    return errors | {"theory": theory, "loss": float(found.losses.max()), "converged": found.converged}
+    theory = aim.state_evolution(channel, point.alpha, point.rho, steps=0, throw=False)
+    converged = found.converged and theory.converged
+    return errors | {"theory": theory.value, "loss": float(found.losses.max()), "converged": converged}
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:

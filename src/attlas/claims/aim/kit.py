@@ -29,7 +29,7 @@ def amp_error(channel: aim.Channel, d: int, alpha: float, rho: float, seed: int,
     """
     task = aim.sample(channel, d, alpha, rho, seed)
     found = aim.message_passing(task.X, task.y, channel, rho, S=task.S, max_steps=max_steps, throw=False)
-    theory = aim.state_evolution(channel, alpha, rho, steps=0)
+    theory = aim.state_evolution(channel, alpha, rho, steps=0, throw=False)
     return {
         "error": float(found.mse[-1]),
         "ratio": float(found.mse[-1] / found.mse[0] / theory.value) if theory.value else np.nan,

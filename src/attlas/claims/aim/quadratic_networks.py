@@ -31,7 +31,8 @@ class Point(Settings):
 
 def measure(point: Point, seed: int) -> Result:  # noqa: ARG001
     """Return V; nothing is random."""
-    return {"V": aim.state_evolution(aim.Linear(1, point.noise), point.alpha, point.rho, steps=0).value}
+    theory = aim.state_evolution(aim.Linear(1, point.noise), point.alpha, point.rho, steps=0, throw=False)
+    return {"V": theory.value, "converged": theory.converged}
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:

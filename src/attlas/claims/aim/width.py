@@ -48,10 +48,8 @@ def measure(point: Point, seed: int) -> Result:
     channel = aim.Softmax(point.tokens)
     edge = float(aim.mmse(SMALL_NOISE, point.rho)) / SMALL_NOISE / channel.count
     formula = aim.recovery_threshold(channel, point.rho)
-    result: Result = {
-        "V": aim.state_evolution(channel, point.alpha, point.rho, steps=0).value,
-        "edge": edge / (formula or np.nan),
-    }
+    theory = aim.state_evolution(channel, point.alpha, point.rho, steps=0, throw=False)
+    result: Result = {"V": theory.value, "edge": edge / (formula or np.nan), "converged": theory.converged}
     if point.d:
         found = amp_error(channel, point.d, point.alpha, point.rho, seed, max_steps=80)
         result |= {name: found[name] for name in ("ratio", "converged")}

@@ -42,11 +42,11 @@ def measure(point: Point, seed: int) -> Result:
     channel = aim.Linear(1, point.noise)
     task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
     size = size_of(task, point.rho)
-    best = aim.best_decay(channel, point.alpha, point.rho)
+    best = aim.best_decay(channel, point.alpha, point.rho, throw=False)
     small = least_trace(task.X, task.y, channel, point.decay)
     chosen = aim.minimise(task.X, task.y, channel, best.decay, tol=TOLERANCE, throw=False)
-    theory = aim.trained(channel, point.alpha, point.rho, point.decay)
-    limit = aim.trained(channel, point.alpha, point.rho, 0.0)
+    theory = aim.trained(channel, point.alpha, point.rho, point.decay, throw=False)
+    limit = aim.trained(channel, point.alpha, point.rho, 0.0, throw=False)
     return {
         "small": small.mse(task.S) / size,
         "best": chosen.mse(task.S) / size,
@@ -54,7 +54,7 @@ def measure(point: Point, seed: int) -> Result:
         "theory_best": best.mse,
         "limit": limit.value,
         "bayes": best.bayes,
-        "converged": small.converged and chosen.converged and theory.converged and limit.converged,
+        "converged": all(solution.converged for solution in (small, chosen, theory, limit, best)),
     }
 
 

@@ -56,9 +56,10 @@ def measure(point: Point, seed: int) -> Result:
     size = size_of(task, point.rho)
     least = least_trace(task.X, task.y, channel, SMALL)
     zero = 0.25 * float(np.sum(Problem(task.X, task.y, channel, 0.0).target ** 2)) / len(task.X)  # the loss at S = 0
-    theory = aim.trained(channel, point.alpha, point.rho, 0.0)
+    theory = aim.trained(channel, point.alpha, point.rho, 0.0, throw=False)
+    bayes = aim.state_evolution(channel, point.alpha, point.rho, steps=0, throw=False)
     result: Result = {"least": least.mse(task.S) / size, "least_trace": least.trace}
-    converged = [least.converged, theory.converged]
+    converged = [least.converged, theory.converged, bayes.converged]
     for name, scale in STARTS.items():
         found = aim.descend(
             task.X, task.y, channel, round(point.student * point.d), seed=seed, init_scale=scale,
@@ -70,8 +71,7 @@ def measure(point: Point, seed: int) -> Result:
             f"{name}_trace": float(np.trace(found.value)) / point.d,
             f"{name}_loss": float(found.losses.max()) / zero,
         }
-    bayes = aim.state_evolution(channel, point.alpha, point.rho, steps=0).value
-    return result | {"theory": theory.value, "bayes": bayes, "converged": all(converged)}
+    return result | {"theory": theory.value, "bayes": bayes.value, "converged": all(converged)}
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:

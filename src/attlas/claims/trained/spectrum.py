@@ -42,7 +42,7 @@ def measure(point: Point, seed: int) -> Result:
     channel = aim.Softmax(2)
     task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
     found = aim.minimise(task.X, task.y, channel, point.decay, tol=TOLERANCE, throw=False)
-    theory = aim.trained(channel, point.alpha, point.rho, point.decay)
+    theory = aim.trained(channel, point.alpha, point.rho, point.decay, throw=False)
     eigenvalues = np.sort(np.linalg.eigvalsh(found.value))
     shares = (np.arange(point.d) + 0.5) / point.d
     return {

@@ -46,7 +46,7 @@ def measure(point: Point, seed: int) -> Result:
     descended = aim.descend(
         task.X, task.y, channel, point.d, decay=point.decay, seed=seed, tol=1e-6, max_steps=8000, throw=False
     )
-    theory = aim.trained(channel, point.alpha, point.rho, point.decay)
+    theory = aim.trained(channel, point.alpha, point.rho, point.decay, throw=False)
     size = size_of(task, point.rho)
     predicted = {f"theory_{name}": getattr(theory, name) for name in QUANTITIES[1:]} | {"theory_error": theory.value}
     return predicted | {
