@@ -72,8 +72,8 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         mean, low, high = mean_interval(gaps, 1 - (1 - LEVEL) / len(groups))
         error = float(np.std(gaps, ddof=1)) / np.sqrt(len(gaps))
         numbers |= {
-            f"alpha={alpha:g} first less second": mean,
-            f"alpha={alpha:g} first less second ±": (high - low) / 2,
+            f"alpha={alpha:g} first minus second": mean,
+            f"alpha={alpha:g} first minus second ±": (high - low) / 2,
         }
         margins.append(low / max(error, 1e-300))
         sides.append(1 if low > 0 else -1 if high < 0 else 0)
@@ -144,7 +144,7 @@ def cost(point: Point) -> Cost:
 
 def finding(numbers: Numbers) -> str:
     """Say by how much the first layer lags behind."""
-    gaps = ending(numbers, "first less second")
+    gaps = ending(numbers, "first minus second")
     return (
         f"The last layer is learned first: the first has more error, by {span(gaps)} (guessing the prior mean gives 1)"
     )
