@@ -307,3 +307,30 @@ def test_several_layers_of_ones_own():
         alone = aim.message_passing(X, y, linear, rho, S=task.S[layer], max_steps=12, throw=False)
         np.testing.assert_allclose(amp.S_hat[layer], alone.S_hat, atol=1e-10)
         np.testing.assert_allclose(amp.mse[:, layer], alone.mse, atol=1e-10)
+
+
+class Wrapped:
+    """A channel that answers through another one, as a wrapper that counts or logs would."""
+
+    def __init__(self, channel):
+        self._channel = channel
+
+    def __getattr__(self, name):
+        return getattr(self._channel, name)
+
+
+def test_a_wrapper_keeps_the_optional_parts():
+    """They are asked for, not listed: a wrapped quadrature that is too coarse still says so."""
+    coarse = aim.Custom(np.tanh, 1, 1e-6, nodes=15, samples=500)
+    assert aim.state_evolution(Wrapped(coarse), 0.1, 0.5, throw=False).status is Status.INACCURATE
+    assert aim.recovery_threshold(Wrapped(aim.Softmax(2)), 0.5) == aim.recovery_threshold(aim.Softmax(2), 0.5)
+
+
+def test_a_score_that_is_not_finite_is_named():
+    class Broken(aim.Linear):
+        def score(self, y, omega, V):
+            return np.full_like(y, np.nan)
+
+    task = aim.sample(aim.Linear(1, 0.1), 8, 0.5, 0.5, 0)
+    with pytest.raises(InputError, match=r"the score of .* is not finite at step 1"):
+        aim.message_passing(task.X, task.y, Broken(1, 0.1), 0.5)

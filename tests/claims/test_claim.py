@@ -7,6 +7,7 @@ import pytest
 
 from attlas.claims import Measurement, Outcome, Unfinished, Verdict, find
 from attlas.claims.series import gather
+from attlas.errors import InputError
 
 
 @pytest.fixture
@@ -44,10 +45,20 @@ def test_a_claim_may_say_beforehand_that_it_uses_them(claim):
     assert found.reason.endswith("2 of 3 runs did not converge, and their last iterate is used")
 
 
-def test_a_refutation_stands(claim):
+def test_a_run_that_did_not_converge_refutes_nothing_either(claim):
     against = Verdict(Outcome.REFUTED, "the ratio is 2", -4.0, "standard errors")
-    found = dataclasses.replace(claim, judge=lambda _: against).verdict(runs(claim, False))
-    assert found.outcome is Outcome.REFUTED
+    strict = dataclasses.replace(claim, judge=lambda _: against)
+    assert strict.verdict(runs(claim, False)).outcome is Outcome.INCONCLUSIVE
+    tolerant = dataclasses.replace(strict, unfinished=Unfinished.USED)
+    assert tolerant.verdict(runs(claim, False)).outcome is Outcome.REFUTED
+
+
+def test_several_iterations_of_a_run_must_all_converge(claim):
+    assert claim.verdict(runs(claim, np.array([True, True]))) == claim.judge([])
+    assert claim.verdict(runs(claim, [True, False])).outcome is Outcome.INCONCLUSIVE
+    for nonsense in (float("nan"), "no", 1):
+        with pytest.raises(InputError, match="converged must be true or false"):
+            claim.verdict(runs(claim, nonsense))
 
 
 def test_the_finding_is_told_where_the_claim_holds_and_the_reason_elsewhere(claim):

@@ -129,6 +129,8 @@ def message_passing(
         fresh = np.stack([indices(X, own) for own in S_hat]) - V[:, None, None, None] * ratio * doubling(T) * g
         omega, damped_V = (1 - eta) * fresh + eta * omega, (1 - eta) * V + eta * damped_V
         g, G = _answers(known, y, omega, damped_V, 1 + rhos, ratio)
+        if not np.isfinite(g).all():
+            raise InputError(f"the score of {channel!r} is not finite at step {step}; check it for NaN and overflow")
         qhat = 2 * alpha * G
         before, new = S_hat, []
         for own, precision, seen, width in zip(S_hat, qhat, g, rhos, strict=True):

@@ -195,6 +195,8 @@ def minimise(
             if gap < tol or stalled:
                 status = Status.CONVERGED
                 break
+    if not np.isfinite(gap):  # it ended before its first check
+        gap = problem.gap(S, e, problem.slope(e))
     eigenvalues = np.linalg.eigvalsh(S)
     found = Minimum(
         S,

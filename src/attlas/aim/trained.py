@@ -163,8 +163,9 @@ def best_decay(channel: Channel, alpha: float, rho: float, *, throw: bool = True
     Derived here from the equations of boncoraglio2025inductive.
     """
     (decay,), (mse,), (residual,) = best_decays(channel, np.array([real(alpha, "alpha", above=0)]), rho)
-    bayes = state_evolution(channel, alpha, rho, steps=0, throw=throw).value
-    found = BestDecay(float(decay), _status(residual), float(residual), 0, mse=float(mse), bayes=bayes)
+    bayes = state_evolution(channel, alpha, rho, steps=0, throw=throw)
+    status = _status(residual) if bayes.converged else bayes.status
+    found = BestDecay(float(decay), status, float(residual), 0, mse=float(mse), bayes=bayes.value)
     return found.or_raise("the theory of training") if throw else found
 
 

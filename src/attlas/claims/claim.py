@@ -5,9 +5,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from attlas.claims.series import Series
+from attlas.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -113,7 +115,7 @@ class Difference:
 class Unfinished(StrEnum):
     """What a verdict does with runs that did not converge, said before there are any."""
 
-    UNDECIDED = "undecided"  # one such run, and the claim cannot be supported
+    UNDECIDED = "undecided"  # one such run, and the claim is neither supported nor refuted
     USED = "used"  # their last iterate counts as a measurement; they are counted and reported
 
 
@@ -182,16 +184,16 @@ class Claim(Generic[P]):
     def verdict(self, measurements: Sequence[Measurement[P]]) -> Verdict:
         """Return what `judge` says, and what follows from runs that did not converge (`unfinished`)."""
         found = self.judge(measurements)
-        stopped = sum(not m.result.get("converged", True) for m in measurements)
+        stopped = sum(not _ended(m.result) for m in measurements)
         if not stopped:
             return found
         told = f"{stopped} of {len(measurements)} runs did not converge"
         if self.unfinished is Unfinished.USED:
             told += ", and their last iterate is used"
-        lost = self.unfinished is Unfinished.UNDECIDED and found.outcome is Outcome.SUPPORTED
+        undecided = self.unfinished is Unfinished.UNDECIDED
         return replace(
             found,
-            outcome=Outcome.INCONCLUSIVE if lost else found.outcome,
+            outcome=Outcome.INCONCLUSIVE if undecided else found.outcome,
             reason=f"{found.reason}; {told}",
             numbers=found.numbers | {"runs that did not converge": float(stopped)},
         )
@@ -204,3 +206,11 @@ class Claim(Generic[P]):
             return self.finding(verdict.numbers)
         except LookupError:
             return verdict.reason
+
+
+def _ended(result: Result) -> bool:
+    """Return whether every iteration behind a result converged; a result that says nothing had none, or is older."""
+    said = np.asarray(result.get("converged", True))
+    if said.dtype != bool:
+        raise InputError(f"converged must be true or false, or an array of them; got {result['converged']!r}")
+    return bool(said.all())

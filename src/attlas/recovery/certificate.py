@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attlas.errors import ConvergenceError
-from attlas.numerics import stream
+from attlas.numerics import Status, stream
 from attlas.recovery.examples import Examples
 from attlas.recovery.fit import Fit
 from attlas.recovery.layer import Layer
@@ -101,7 +101,10 @@ class Recovery(Fit):
     def or_raise(self, what: str = "recovery") -> Self:
         """Return self if the certificate is met, else raise `ConvergenceError` with the reason why it is not."""
         if not self.converged:
-            raise ConvergenceError(f"{what} is not certified ({self.status}): {self.certificate.reason}", self)
+            next_step = f"; {self.status.advice}" if self.status in (Status.OUT_OF_TIME, Status.OUT_OF_STEPS) else ""
+            raise ConvergenceError(
+                f"{what} is not certified ({self.status}): {self.certificate.reason}{next_step}", self
+            )
         return self
 
 

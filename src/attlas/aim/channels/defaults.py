@@ -140,7 +140,9 @@ def complete(channel: Any) -> ChannelDefaults:
     if missing or isinstance(channel, type):
         lacks = f", which has no {', '.join(missing)}" if 0 < len(missing) < len(_REQUIRED) else ""
         raise InputError(f"channel must be a channel such as aim.Softmax(2); got {channel!r}{lacks}")
-    return channel if set(dir(channel)) >= _OPTIONAL else _Filled(channel)
+    listed = set(dir(channel))  # a member that fails is there all the same; a wrapper answers for what it does not list
+    said = {name for name in _OPTIONAL if name in listed or hasattr(channel, name)}
+    return channel if said == _OPTIONAL else _Filled(channel, said)
 
 
 def one_layer(channel: Any, what: str) -> ChannelDefaults:
@@ -154,8 +156,8 @@ def one_layer(channel: Any, what: str) -> ChannelDefaults:
 class _Filled(ChannelDefaults):
     """A channel of the user's own: what it says, and the defaults where it says nothing."""
 
-    def __init__(self, channel: Any) -> None:
-        self._own, self._said = channel, {name for name in dir(channel) if not name.startswith("_")}
+    def __init__(self, channel: Any, said: set[str]) -> None:
+        self._own, self._said = channel, said | set(_REQUIRED)
 
     def __getattribute__(self, name: str) -> Any:
         mine = object.__getattribute__

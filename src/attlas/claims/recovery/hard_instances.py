@@ -122,7 +122,7 @@ def ours(numbers: Numbers) -> str:
     least = min(int(found[1]) for key in numbers if (found := re.match(r"m=(\d+) .*on-slice accuracy$", key)))
     return (
         f"It holds from {least} heads on in what was run here: no learner is right more than {best:.2f} of the time (chance"
-        " is 0.50). For three heads it is false: variable projection finds its sign"
+        " is 0.50); fewer heads are in the documentation's tables"
     )
 
 

@@ -91,10 +91,10 @@ def bound(point: Point) -> int:
 
 def finding(numbers: Numbers) -> str:
     """Return how often, and from how many queries."""
-    least, most = _over_bound(numbers, 6)
+    least, most = _over_bound(numbers, 8)
     return (
         f"All heads are found in {numbers['share']:.0%} of the runs, their number unknown, with {least:.2f} to {most:.2f} of"
-        " the published 4Hd² - 2H + 1 queries for d of 6 and more"
+        " the published 4Hd² - 2H + 1 queries from d = 8 on"
     )
 
 
