@@ -108,3 +108,12 @@ def test_references_are_linked(built):
     assert "https://arxiv.org/abs/2506.01582" in page
     assert "references.html#boncoraglio2025bayes" in (built / "api" / "aim.html").read_text()
     assert not re.search(r"[{}\\]", re.sub(r"(?s).*<article.*?>|</article>.*", "", page))  # no TeX is left
+
+
+def test_the_page_of_a_door_has_its_title():
+    """One vocabulary: also where nobody but a reader would notice."""
+    from attlas.claims import doors
+
+    for door in doors().values():
+        if (page := DOCS / f"{door.key}.md").exists():
+            assert page.read_text().startswith(f"# {door.title}\n"), page

@@ -19,7 +19,14 @@ from attlas.store import read
 ASSETS = Path(__file__).parent / "assets"
 PINNED = json.loads((ASSETS / "three-seeds.json").read_text())
 RAISED: dict[str, str] = {}  # claims whose numbers had to change since, and why
-RENAMED = {" first less second": " first minus second"}  # words in the names of numbers, then and now
+RENAMED = {  # words in the names of numbers, then and now
+    " first less second": " first minus second",
+    "descent, averaged": "averaged descent",
+    "descent, one run": "gradient descent, one run",
+    "trained with decay": "training with weight decay",
+    "random features, infinite heads": "attention, infinitely many heads",
+    "random features, 4d heads": "attention, finitely many heads",
+}
 CLAIMS = [name for name in PINNED if name not in RAISED]
 SLOW = {"aim.deep", "aim.hardmax", "features.bias-correlation", "features.bias-misaligned", "recovery.hard-instances"}
 

@@ -162,7 +162,15 @@ def test_store_check(attlas, fast, tmp_path):
     ("arguments", "code", "message"),
     [
         (["run", "features.invarience"], 2, "did you mean features.invariance?"),
-        (["show", "nothing.at-all"], 2, "there is no claim"),
+        (["show", "nothing.at-all"], 2, "No claim 'nothing.at-all'; `attlas list` shows them all"),
+        (["run", "trained"], 2, "the claims of that door are trained.double-descent, trained.implicit"),
+        (
+            ["run", "features.invariance", "--executor", "serial", "--scheduler", "tcp://x:1", "--dry-run"],
+            2,
+            "a scheduler goes with the executor dask",
+        ),
+        (["predict", "softmax", "--diagram", "d.png"], 2, "--diagram needs two ranges"),
+        (["predict", "trained", "--diagram", "d.png", "--alpha", "0.1:0.2:3"], 2, "--diagram needs two ranges"),
         (["run", "--seed", "-1"], 2, "--seed"),
         (["run", "--seed", "nan"], 2, "--seed"),
         (["run", "--workers", "0"], 2, "--workers"),

@@ -211,9 +211,9 @@ def test_differences_are_what_claims_say_of_their_numbers(judged, tmp_path):
     ]
     page = _said(judged, tmp_path, differs=differs)["differences.html"]
     assert re.search(
-        r"The first\s+They say many\.\s+Published\s*n = 7\s*Here\s*3 here\s*Claim\s*aim\.quadratic-networks", page
+        r"The first\s+They say many\.\s+Published\s*n = 7\s*Here\s*3 here\.\s*Claim\s*aim\.quadratic-networks", page
     )
-    assert re.search(r"The second\s+They say few\.\s+Here\s*the reason\s+Claim", page)  # its number is not there
+    assert re.search(r"The second\s+They say few\.\s+Here\s*the reason\.\s*Claim", page)  # its number is not there
     page = _said(judged, tmp_path, differs=differs, verdict=None)["differences.html"]
     assert re.search(r"Here\s*the claim has not been run to its end \(\d+ of \d+ points are in the store\)", page)
 

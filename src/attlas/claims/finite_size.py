@@ -55,7 +55,7 @@ def finite_size_verdict(ratios: Sequence[tuple[Any, int, float]], group_name: st
                            for size in (sizes[0], sizes[-1]))  # fmt: skip
     reason = (
         f"{what} extrapolates to {numbers[f'{closest} at d = infinity']:.4f} ± {numbers[f'{closest} at d = infinity ±']:.4f}"
-        f" at the closest {group_name} = {closest}; mean gap {first_gap:.1%} at d = {sizes[0]},"
+        f" in the {group_name} nearest to failing, {closest}; mean gap {first_gap:.1%} at d = {sizes[0]},"
         f" {last_gap:.1%} at d = {sizes[-1]}"
     )
     margin = float(min(margins))

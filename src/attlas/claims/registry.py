@@ -26,7 +26,12 @@ def doors() -> dict[str, Door]:
     import attlas.claims as room
 
     packages = [module.name for module in pkgutil.iter_modules(room.__path__) if module.ispkg]
-    found = [importlib.import_module(f"{room.__name__}.{name}").DOOR for name in packages]
+    found = []
+    for name in packages:
+        try:
+            found.append(importlib.import_module(f"{room.__name__}.{name}").DOOR)
+        except (AttributeError, TypeError) as error:
+            raise InputError(f"claims/{name}/__init__.py must hold DOOR = Door(...): {error}") from error
     return {door.key: door for door in sorted(found, key=lambda door: (door.order, door.key))}
 
 
@@ -54,9 +59,11 @@ def find(wanted: list[str] | None = None) -> list[Claim[Any]]:
     known = names()
     for name in wanted or ():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.3)
+            inside = [claim for claim in known if claim.startswith(f"{name}.")]
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
             hint = f"did you mean {near[0]}?" if near else "`attlas list` shows them all."
-            raise InputError(f"there is no claim {name!r}; {hint}")
+            hint = f"the claims of that door are {', '.join(inside)}" if inside else hint
+            raise InputError(f"No claim {name!r}; {hint}")
     return [extra.get(name) or _load(name) for name in (dict.fromkeys(wanted) if wanted else known)]
 
 

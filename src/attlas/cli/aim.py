@@ -7,6 +7,7 @@ import typer
 
 from attlas.cli.mounted import Table
 from attlas.cli.predict import Csv, Json, grid_of, save, show, status_of
+from attlas.errors import InputError
 
 Tokens = Annotated[str, typer.Option("--tokens", help="Tokens in a sequence, or a range.")]
 Rho = Annotated[str, typer.Option("--rho", help="Width of the teacher over d, or a range such as 0.1:2:20.")]
@@ -117,6 +118,10 @@ def _draw_diagram(channel: Any, grid: dict[str, list[Any]], target: Path) -> Non
     from attlas import aim, report
 
     channels = [channel(T) for T in grid["tokens"]]
+    if len(grid["alpha"]) < 2 or (len(channels) < 2) == (len(grid["rho"]) < 2):
+        raise InputError(
+            "--diagram needs two ranges, --alpha and either --rho or --tokens, such as --alpha 0.01:0.25:64 --rho 0.1:2:20"
+        )
     found = aim.phase_diagram(channels if len(channels) > 1 else channels[0], grid["alpha"], grid["rho"])
     save(report.diagram(found), target)
 

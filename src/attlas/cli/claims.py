@@ -118,6 +118,7 @@ def run(
         raise InputError("--workers does not go with --scheduler, which has workers of its own")
     if chosen == "serial" and workers not in (None, 1):
         raise InputError(f"--executor serial is one worker; got --workers {workers}")
+    lab.choose(chosen, workers, scheduler)  # what a run would refuse, a dry run refuses
     if dry_run:
         from attlas.claims import find
 

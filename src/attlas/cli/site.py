@@ -22,6 +22,8 @@ def report(
     from attlas.report import write
 
     tier = tier_of(full)
+    if not store.exists():
+        typer.echo(f"attlas: no store {store}: the site shows every claim as not run; `attlas run` fills one", err=True)
     page = write(lab.verdicts(None, tier, store=store, seed=seed), out, tier, seed)
     if as_json:
         print_json({"page": str(page)})

@@ -45,6 +45,8 @@ def trained(
     if diagram is not None:
         if len(channels) > 1 or len(grid["rho"]) > 1:
             raise InputError("--diagram is over alpha and decay: give one --tokens and one --rho")
+        if len(grid["alpha"]) < 2 or len(grid["decay"]) < 2:
+            raise InputError("--diagram needs two ranges, such as --alpha 0.01:0.25:64 --decay 0.001:1:20")
         from attlas import report
 
         save(report.diagram(aim.trained_diagram(channels[0], grid["alpha"], grid["rho"][0], grid["decay"])), diagram)

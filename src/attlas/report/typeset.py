@@ -7,6 +7,8 @@ from markupsafe import Markup, escape
 
 _LETTERS = {"alpha": "α", "beta": "β", "rho": "ρ", "Delta": "Δ", "delta": "δ", "Theta": "Θ", "infinity": "∞"}
 _CAPITAL = re.compile(r"<mi>(&#x003(?:9[1-9A-F]|A[0-9]);)</mi>")  # Greek, which TeX sets upright
+# a bracket closes what it has opened; a fraction is a power only in brackets or after a minus: rho^2/2 is half of rho^2
+_POWER = re.compile(r"(?<=[\w)])\^(?:\((-?\d+(?:[./]\d+)?)\)|(-\d+(?:[./]\d+)?|\d+(?:\.\d+)?))")
 _SIGNS = {"-&gt;": "→", "&gt;=": "≥", " - ": " − "}
 
 
@@ -25,8 +27,9 @@ def sentence(text: str) -> Markup:
         found = found.replace(plain, sign)
     found = greek(found)
     found = re.sub(r"sqrt\((\w+)\)", r"√\1", found)
+    found = re.sub(r"sqrt\((\w+\(\w+\))\)", r"√\1", found)
     found = re.sub(r"\b([A-Za-zδ])_([a-z]{1,2}|\d)\b", r"\1<sub>\2</sub>", found)
-    found = re.sub(r"(?<=[\w)])\^\(?(-?\d+(?:[./]\d+)?)\)?", lambda m: f"<sup>{m[1].replace('-', '−')}</sup>", found)
+    found = _POWER.sub(lambda m: f"<sup>{(m[1] or m[2]).replace('-', '−')}</sup>", found)
     return Markup(found)  # noqa: S704 - escaped above
 
 

@@ -189,8 +189,8 @@ def test_finding():
     """Learners by the names that all figures and pages give them."""
     numbers = {
         "message passing over the limit - 1": 0.2,
-        "message passing beats descent, averaged (d = 32)": 0.2,
-        "message passing beats descent, averaged (d = 32) ±": 0.1,
+        "message passing beats averaged descent (d = 32)": 0.2,
+        "message passing beats averaged descent (d = 32) ±": 0.1,
         "message passing beats variable projection (d = 20)": 1.1,
     }
     said = one_teacher.finding(numbers)

@@ -20,3 +20,10 @@ def test_different_functions_are_not_the_same_layer(monkeypatch):
     other = Layer(*rng.standard_normal((2, 1, 5, 5)))
     monkeypatch.setattr(identifiability, "_pair", lambda *a: (other, Layer(other.Theta + 1e-6, other.W)))
     assert verdict_of(CLAIM, seeds=1).outcome is Outcome.REFUTED
+
+
+def test_pairs_of_one_kind_leave_it_undecided():
+    """No number stands for what was not measured."""
+    verdict = verdict_of(CLAIM, [Point(pair="order")], seeds=1)
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "inf" not in verdict.reason

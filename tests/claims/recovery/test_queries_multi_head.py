@@ -1,5 +1,7 @@
 """recovery.queries-multi-head holds at small size; wrong heads, more queries or a false certificate refute it."""
 
+import pytest
+
 from attlas.claims import Measurement, Outcome
 from attlas.claims.recovery.queries_multi_head import CLAIM, Point, judge
 
@@ -33,3 +35,12 @@ def test_wrong_heads_refute():
 def test_it_is_told_in_shares_of_the_published_number():
     worded(CLAIM, isolated(1e-12), "with 0.39 to 0.39 of", "takes 0.39 to 0.39 of that from d = 8 on")
     assert CLAIM.differs[0].theirs == "4Hd² - 2H + 1 queries"
+
+
+@pytest.mark.parametrize(("d", "said"), [(4, "for smaller d"), (8, "for d >= 6")])
+def test_a_sentence_speaks_of_sizes_that_were_run(d, said):
+    found = {"heads": 2.0, "error": 1e-9, "queries": 50.0, "certificate": 1e-9}
+    reason = judge([Measurement(Point(heads=2, d=d), seed, found) for seed in range(3)]).reason
+    assert "nan" not in reason
+    assert said in reason
+    assert ("for smaller d" in reason) + ("for d >= 6" in reason) == 1

@@ -156,7 +156,7 @@ def _verdict(tests: list[_Test]) -> Verdict:
         numbers |= {test.name: test.value, f"{test.name} ±": test.half}
     reason = (
         f"second moments over Q are within {moments:.4f} of 1 and 0, and the slowest distance from the Gaussian goes as"
-        f" d^{slowest:.2f}; the closest of {len(tests)} tests is {worst.name} = {worst.value:.2g} ± {worst.half:.2g}"
+        f" d^{slowest:.2f}; of {len(tests)} tests, nearest to failing is {worst.name} = {worst.value:.2g} ± {worst.half:.2g}"
     )
     if worst.margin < 0:
         return Verdict(Outcome.REFUTED, f"{worst.name} fails; {reason}", worst.margin, "standard errors", numbers)

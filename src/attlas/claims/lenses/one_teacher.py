@@ -29,16 +29,7 @@ LEARNED = 0.05  # of the constant's error: less than what the best quadratic fun
 ROOM = 1.2  # samples this factor from a threshold are clearly on one side of it, whatever the size
 FRESH = 2000
 
-# what a verdict calls each learner in its numbers, which keep their names; elsewhere learners go by the common table
-LABELS = {
-    "amp": "message passing",
-    "averaged": "descent, averaged",
-    "trained": "trained with decay",
-    "single": "descent, one run",
-    "varpro": "variable projection",
-    "kernel": "random features, infinite heads",
-    "heads": "random features, 4d heads",
-}
+LABELS = {key: learner(key).name for key in ("amp", "averaged", "trained", "single", "varpro", "kernel", "heads")}
 # the pairs in the order that theory gives, as d grows, below perfect recovery: the better one first
 BETTER = (
     ("amp", "averaged"), ("averaged", "single"), ("amp", "trained"), ("trained", "single"),
@@ -140,7 +131,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     nearest = min(bound, key=lambda t: t.mean)
     reason = (
         f"the lowest mean error is {1 + nearest.mean:.2f} ± {nearest.high - nearest.mean:.2f} of the limit; "
-        + ", ".join(f"{t.what} by {np.expm1(t.mean):.0%} ± {np.exp(t.mean) * (t.high - t.mean):.0%}" for t in order[:4])
+        + "; ".join(f"{t.what} by {np.expm1(t.mean):.0%} ± {np.exp(t.mean) * (t.high - t.mean):.0%}" for t in order[:4])
         + f"; {sum(t.low > 0 for t in order)} of {len(order)} orders and {sum(t.low > 0 for t in count)} of {len(count)}"
         " settings above recovery are as theory says"
     )
@@ -306,8 +297,8 @@ def cost(point: Point) -> Cost:
 def finding(numbers: Numbers) -> str:
     """Say who comes nearest to the limit, and how much more error the others have."""
     leads = {
-        learner(key).name: float(np.exp(value))
-        for key, label in LABELS.items()
+        label: float(np.exp(value))
+        for label in LABELS.values()
         for name, value in numbers.items()
         if name.startswith(f"message passing beats {label} (") and not name.endswith("±")
     }
@@ -317,7 +308,7 @@ def finding(numbers: Numbers) -> str:
     near = 1 + numbers["message passing over the limit - 1"]
     return (
         f"No learner beats the Bayes limit, and message passing comes nearest, with {near:.1f} times its error at these"
-        f" sizes. On the same data the others have more error than message passing, by these factors ({others})"
+        f" sizes. On the same data these have more error than message passing, by these factors ({others})"
     )
 
 

@@ -69,7 +69,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     slopes = [value for key, value in numbers.items() if key.endswith(" slope")]
     reason = (
         f"every further (m - 1)(k - 1) divides the share of agreeing rows by {np.exp(-max(slopes)):.1f} to"
-        f" {np.exp(-min(slopes)):.1f} (slopes {min(slopes):.2f} to {max(slopes):.2f}, closest {worst})"
+        f" {np.exp(-min(slopes)):.1f} (slopes {min(slopes):.2f} to {max(slopes):.2f}, nearest to failing: {worst})"
     )
     return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
 

@@ -65,12 +65,18 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         return Verdict(Outcome.REFUTED, "a difference is not a number", -np.inf, "orders of magnitude")
     functions = max(m.result["functions"] for m in measurements)
     canonical = max(m.result["canonical"] for m in measurements)
-    apart = min((m.result["at_three"] for m in measurements if m.point.pair in AT_TWO), default=np.inf)
-    numbers = {"functions": functions, "canonical forms": canonical, "pairs of length two at length three": apart}
     reason = (
         f"in {len(measurements)} pairs the functions differ by at most {functions:.1e} and the canonical forms by"
-        f" {canonical:.1e}; those that agree at length two differ by {apart:.2f} or more at length three"
+        f" {canonical:.1e}"
     )
+    numbers = {"functions": functions, "canonical forms": canonical}
+    at_three = [m.result["at_three"] for m in measurements if m.point.pair in AT_TWO]
+    if not at_three:
+        reason = f"no pair that agrees at length two was measured; {reason}"
+        return Verdict(Outcome.INCONCLUSIVE, reason, 0.0, "", numbers)
+    apart = min(at_three)
+    numbers["pairs of length two at length three"] = apart
+    reason += f"; those that agree at length two differ by {apart:.2f} or more at length three"
     margin = float(min(np.log10(ROUNDING / max(functions, canonical, 1e-300)), np.log10(max(apart, 1e-300) / CLEARLY)))
     return Verdict(Outcome.SUPPORTED if margin > 0 else Outcome.REFUTED, reason, margin, "orders of magnitude", numbers)
 

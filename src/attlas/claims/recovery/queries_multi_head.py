@@ -72,12 +72,15 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         ratios[point] = float(np.median(mine))
         numbers[f"H={point.heads} d={point.d} outputs={point.outputs} queries over bound"] = ratios[point]
     large = [ratio for point, ratio in ratios.items() if point.d >= 6]
+    small = [ratio for point, ratio in ratios.items() if point.d < 6]
     reason = (
         f"{hits} of {len(errors)} runs find all heads to {SUCCESS:g}, the largest of these errors"
-        f" {errors[errors < SUCCESS].max(initial=0):.1e}; queries are {min(large, default=np.nan):.2f} to"
-        f" {max(large, default=np.nan):.2f} of 4Hd^2 - 2H + 1 for d >= 6, and at most"
-        f" {max(ratios.values()):.2f} of it for smaller d"
+        f" {errors[errors < SUCCESS].max(initial=0):.1e}"
     )
+    if large:
+        reason += f"; queries are {min(large):.2f} to {max(large):.2f} of 4Hd^2 - 2H + 1 for d >= 6"
+    if small:
+        reason += f"; queries are at most {max(small):.2f} of 4Hd^2 - 2H + 1 for smaller d"
     if high < OFTEN or false or max(large, default=0) > 1:
         return Verdict(Outcome.REFUTED, reason, low - OFTEN, "in success rate", numbers)
     outcome = Outcome.SUPPORTED if low > OFTEN and large else Outcome.INCONCLUSIVE
