@@ -19,13 +19,6 @@ def test_every_claim_has_words_and_points(claim):
             difference.ours({})
 
 
-def test_numbers_are_found_by_the_end_of_their_name():
-    numbers = {"d=4 gap": 1.0, "d=4 gap ±": 0.1, "d=8 gap": 2.0}
-    assert kit.ending_in(numbers, " gap") == [1.0, 2.0]
-    with pytest.raises(LookupError, match="slope"):
-        kit.ending_in(numbers, " slope")
-
-
 def test_points_are_named_by_what_differs():
     points = [Point(d=8), Point(d=8, bias=2.0), Point(d=12)]
     assert list(kit.labels(points).values()) == ["bias=1.0 d=8", "bias=2.0 d=8", "bias=1.0 d=12"]

@@ -7,9 +7,10 @@ import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
 from attlas.aim import denoise, mmse, teacher
-from attlas.claims.aim.kit import LIMIT, ending, points, span
+from attlas.claims.aim.kit import LIMIT, points
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Verdict
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
+from attlas.claims.finding import ending, span
 from attlas.claims.finite_size import finite_size_verdict
 from attlas.claims.series import Series, gather
 from attlas.numerics import stream

@@ -1,13 +1,13 @@
 """What claims about attention-indexed models share: one run of message passing beside the theory, points, and words."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from attlas import aim
-from attlas.claims.claim import Cost, Measurement, Numbers, Outcome, Result, Verdict
+from attlas.claims.claim import Cost, Measurement, Outcome, Result, Verdict
 from attlas.claims.series import Series, gather
 
 LIMIT = " at d = infinity"  # how `finite_size_verdict` names what it extrapolates to
@@ -89,24 +89,3 @@ def ratios(measurements: Sequence[Measurement[Any]], *names: str) -> list[Series
 def points(series: Series, place: Callable[[float], float] = float) -> Series:
     """Return the points of a series at `place(x)`, without theory: its curve is drawn finer than there are points."""
     return replace(series, x=tuple(map(place, series.x)), theory=None)
-
-
-def ending(numbers: Numbers, end: str) -> list[float]:
-    """Return the numbers of a verdict whose names end so.
-
-    Raises
-    ------
-    LookupError
-        If there is none.
-    """
-    found = [value for name, value in numbers.items() if name.endswith(end)]
-    if not found:
-        raise LookupError(end)
-    return found
-
-
-def span(values: Iterable[float], form: str = ".2f") -> str:
-    """Return "0.97 to 1.02", or "0.97" where both ends read the same."""
-    ends = sorted(values)
-    low, high = (format(end, form) for end in (ends[0], ends[-1]))
-    return low if low == high else f"{low} to {high}"

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import aim
-from attlas.claims.aim.kit import HOLLOW, amp_cost, ending, errors, points
+from attlas.claims.aim.kit import HOLLOW, amp_cost, errors, points
 from attlas.claims.claim import (
     Claim,
     Cost,
@@ -26,6 +26,7 @@ from attlas.claims.claim import (
     Verdict,
 )
 from attlas.claims.figure import MARKERS, THEORY, drawn, panels
+from attlas.claims.finding import ending
 from attlas.claims.learners import learner
 from attlas.claims.series import Series, gather
 from attlas.numerics import fit_line

@@ -17,14 +17,13 @@ from attlas.claims.aim.kit import (
     above_threshold,
     amp_cost,
     amp_error,
-    ending,
     errors,
     points,
     ratios,
-    span,
 )
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished, Verdict
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
+from attlas.claims.finding import ending, span
 from attlas.claims.finite_size import finite_size_verdict
 from attlas.claims.series import Series, gather
 

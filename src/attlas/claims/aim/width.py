@@ -11,9 +11,10 @@ import numpy as np
 from pydantic import Field, NonNegativeInt, PositiveFloat
 
 from attlas import aim
-from attlas.claims.aim.kit import LIMIT, amp_cost, amp_error, ending, points, ratios, span
+from attlas.claims.aim.kit import LIMIT, amp_cost, amp_error, points, ratios
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Unfinished, Verdict
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
+from attlas.claims.finding import ending, span
 from attlas.claims.finite_size import finite_size_verdict
 from attlas.claims.series import Series
 from attlas.numerics import fit_line

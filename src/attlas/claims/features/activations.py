@@ -8,8 +8,9 @@ from pydantic import Field, PositiveInt
 
 from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.features.kit import AXES, ending_in, labels
+from attlas.claims.features.kit import AXES, labels
 from attlas.claims.figure import COLOURS, MARKERS, drawn, panels, ticks
+from attlas.claims.finding import ending
 from attlas.claims.series import Series, gather
 from attlas.numerics import mean_interval
 
@@ -117,7 +118,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def finding(numbers: Numbers) -> str:
     """Return the largest lead of relu in a sentence."""
-    gaps = ending_in(numbers, "relu - softmax")
+    gaps = ending(numbers, "relu - softmax")
     return (
         f"Relu attention loses nothing to softmax: on {len(gaps)} targets its error is larger by less than {AS_WELL} of the"
         f" variance, and lower by up to {-min(gaps):.2f}"

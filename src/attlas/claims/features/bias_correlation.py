@@ -8,8 +8,9 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.features.kit import AXES, curve_points, draw_curves, ending_in, kernels_cost
+from attlas.claims.features.kit import AXES, curve_points, draw_curves, kernels_cost
 from attlas.claims.figure import THEORY, drawn, panels, ticks
+from attlas.claims.finding import ending
 from attlas.claims.series import Series, gather
 from attlas.errors import InputError
 from attlas.features import exponent, sample_cost
@@ -122,7 +123,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def finding(numbers: Numbers) -> str:
     """Return both exponents in a sentence."""
-    plain, biased = ending_in(numbers, "exponent, no bias")[0], ending_in(numbers, "exponent, bias")[0]
+    plain, biased = ending(numbers, "exponent, no bias")[0], ending(numbers, "exponent, bias")[0]
     return (
         "A bias in the query-key matrix changes the exponent: the samples needed to learn a correlation of query and keys"
         f" grow as d^{plain:.2f} without it and as d^{biased:.2f} with it"

@@ -8,8 +8,9 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.features.kit import AXES, curve_points, draw_curves, ending_in, kernels_cost, labels
+from attlas.claims.features.kit import AXES, curve_points, draw_curves, kernels_cost, labels
 from attlas.claims.figure import THEORY, panels
+from attlas.claims.finding import ending
 from attlas.claims.series import Series, gather
 from attlas.features import sample_cost
 from attlas.numerics import mean_interval
@@ -111,8 +112,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 def finding(numbers: Numbers) -> str:
     """Return what the bias does to each target at the last point, in a sentence."""
     aligned, rotated, loss = (
-        float(np.exp(ending_in(numbers, ending)[-1]))
-        for ending in ("log gain, aligned", "log gain, rotated", "log loss on key averages")
+        float(np.exp(ending(numbers, end)[-1]))
+        for end in ("log gain, aligned", "log gain, rotated", "log loss on key averages")
     )
     return (
         "A bias helps only what it is aligned with: it divides the samples that an aligned correlation needs by"

@@ -8,8 +8,9 @@ from pydantic import Field, PositiveInt
 
 from attlas import features, tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.features.kit import AXES, ending_in
+from attlas.claims.features.kit import AXES
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
+from attlas.claims.finding import ending
 from attlas.claims.series import Series, gather
 from attlas.features import targets
 from attlas.features.ridge import factor, solve
@@ -107,7 +108,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def finding(numbers: Numbers) -> str:
     """Return the slowest and the fastest slope in a sentence."""
-    slopes = ending_in(numbers, " slope")
+    slopes = ending(numbers, " slope")
     return (
         f"The error of M heads falls as M^{max(slopes):.2f} for the slowest of the targets and as M^{min(slopes):.2f} for"
         " the fastest; M^-1 is proved"

@@ -8,8 +8,8 @@ from pydantic import Field, PositiveInt
 
 from attlas import features, layers, tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.features.kit import ending_in
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
+from attlas.claims.finding import ending
 from attlas.claims.series import Series, gather
 from attlas.numerics import fit_line, mean_interval, stream
 
@@ -110,7 +110,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def finding(numbers: Numbers) -> str:
     """Return the range of slopes in a sentence."""
-    slopes = ending_in(numbers, " slope")
+    slopes = ending(numbers, " slope")
     return (
         "M random heads approach the kernel of infinitely many as M^-1/2: the fitted exponents are"
         f" {min(slopes):.3f} to {max(slopes):.3f}, and the mean error is zero within its error"

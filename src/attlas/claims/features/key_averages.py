@@ -8,8 +8,9 @@ from pydantic import Field, PositiveInt, model_validator
 
 from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
-from attlas.claims.features.kit import AXES, curve_points, draw_curves, ending_in, labels
+from attlas.claims.features.kit import AXES, curve_points, draw_curves, labels
 from attlas.claims.figure import panels
+from attlas.claims.finding import ending
 from attlas.claims.series import Series, gather
 from attlas.numerics import mean_interval
 
@@ -96,7 +97,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def finding(numbers: Numbers) -> str:
     """Return the smallest lead in a sentence."""
-    gaps = ending_in(numbers, " gap")
+    gaps = ending(numbers, " gap")
     return (
         "On averages over keys attention beats a network with as many trained numbers: its error is lower by at least"
         f" {min(gaps):.3f} of the variance in all {len(gaps)} comparisons"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attlas.claims.claim import Cost, Measurement, Numbers, Settings
+from attlas.claims.claim import Cost, Measurement, Settings
 from attlas.claims.figure import drawn, ticks
 from attlas.claims.series import Series
 
@@ -43,14 +43,6 @@ def draw_curves(axis: "Axes", curves: Sequence[Series], title: str = "", marks: 
         drawn(axis, one)
     axis.set(xlabel="samples n", xscale="log", yscale="log", title=title)
     ticks(axis, curves[0].x[::marks])
-
-
-def ending_in(numbers: Numbers, ending: str) -> list[float]:
-    """Return the numbers whose names end like this, or raise `LookupError` if there is none."""
-    found = [value for name, value in numbers.items() if name.endswith(ending)]
-    if not found:
-        raise LookupError(ending)
-    return found
 
 
 def labels(points: Sequence[Settings]) -> dict[Settings, str]:

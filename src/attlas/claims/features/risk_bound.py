@@ -20,8 +20,8 @@ from attlas.claims.claim import (
     Unfinished,
     Verdict,
 )
-from attlas.claims.features.kit import ending_in
 from attlas.claims.figure import COLOURS, MARKERS, drawn, panels, ticks
+from attlas.claims.finding import ending
 from attlas.claims.series import Series, gather
 from attlas.features import complexity, targets
 from attlas.numerics import Status, stream
@@ -140,7 +140,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def _looseness(numbers: Numbers) -> str:
-    low, high = min(ending_in(numbers, "bound/risk, smallest")), max(ending_in(numbers, "bound/risk, largest"))
+    low, high = min(ending(numbers, "bound/risk, smallest")), max(ending(numbers, "bound/risk, largest"))
     constant = numbers["bound / risk of a constant, smallest"]
     if low < 1:
         return f"With its constants set to one the risk bound is broken: it is {low:.2f} times the risk in some run"

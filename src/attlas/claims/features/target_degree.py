@@ -20,8 +20,9 @@ from attlas.claims.claim import (
     Sweep,
     Verdict,
 )
-from attlas.claims.features.kit import ending_in, kernels_cost, labels
+from attlas.claims.features.kit import kernels_cost, labels
 from attlas.claims.figure import COLOURS, MARKERS, drawn, panels
+from attlas.claims.finding import ending
 from attlas.claims.series import Series, gather
 from attlas.features import complexity, sample_cost, targets
 from attlas.numerics import rank_correlation
@@ -139,7 +140,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def finding(numbers: Numbers) -> str:
     """Return the rank correlations with both measures of complexity in a sentence."""
-    B, norm = (min(ending_in(numbers, f"rank correlation with {name}")) for name in ("B", "RKHS norm over variance"))
+    B, norm = (min(ending(numbers, f"rank correlation with {name}")) for name in ("B", "RKHS norm over variance"))
     return (
         f"B(f) orders targets by the samples they need, but only roughly (rank correlation {B:.2f}); the norm in the"
         f" kernel's own space, over the variance, {'does better' if norm > B else 'does no better'} ({norm:.2f})"

@@ -24,9 +24,10 @@ from attlas.claims.claim import (
     Verdict,
 )
 from attlas.claims.figure import THEORY, drawn, panels
+from attlas.claims.finding import ending
 from attlas.claims.learners import learner
 from attlas.claims.recovery.kit.figures import runs, shifted
-from attlas.claims.recovery.kit.tasks import LEARNERS, SUCCESS, Budget, counted, ending, examples, tally
+from attlas.claims.recovery.kit.tasks import LEARNERS, SUCCESS, Budget, counted, examples, tally
 from attlas.claims.series import Series, gather
 from attlas.numerics import mean_interval, stream
 from attlas.recovery import Layer, control_layer, on_slice_accuracy, parity_layer

@@ -8,8 +8,9 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
 from attlas.claims.figure import THEORY, panels
+from attlas.claims.finding import ending, span
 from attlas.claims.recovery.kit.figures import curves, magnitude
-from attlas.claims.recovery.kit.tasks import ending, oracle_of, query_layer
+from attlas.claims.recovery.kit.tasks import oracle_of, query_layer
 from attlas.claims.series import Series, gather
 from attlas.numerics import fit_line
 from attlas.recovery import learn_from_queries
@@ -59,8 +60,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     factors = [value for key, value in numbers.items() if key.endswith("error/noise")]
     slopes = [value for key, value in numbers.items() if key.endswith(" slope")]
     reason = (
-        f"the error of Theta is {min(factors):.1f} to {max(factors):.1f} times the noise and grows as its power"
-        f" {min(slopes):.3f} to {max(slopes):.3f}"
+        f"the error of Theta is {span(factors, '.1f')} times the noise and grows as its power {span(slopes, '.3f')}"
     )
     if min(margins) < 0:
         return Verdict(Outcome.REFUTED, reason, float(min(margins)), "standard errors", numbers)
@@ -71,7 +71,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
 def finding(numbers: Numbers) -> str:
     """Return what noise costs."""
     factors = ending(numbers, "error/noise")
-    return f"The error of a recovered head is {min(factors):.1f} to {max(factors):.1f} times the noise of the answers"
+    return f"The error of a recovered head is {span(factors, '.1f')} times the noise of the answers"
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:

@@ -21,8 +21,9 @@ from attlas.claims.claim import (
     Verdict,
 )
 from attlas.claims.figure import COLOURS, THEORY, panels, ticks
+from attlas.claims.finding import ending
 from attlas.claims.learners import LEARNERS, Learner
-from attlas.claims.recovery.kit.tasks import ending, planted
+from attlas.claims.recovery.kit.tasks import planted
 from attlas.numerics import mean_interval, stream
 from attlas.recovery import Layer, sculpt
 from attlas.recovery.sculpt import search

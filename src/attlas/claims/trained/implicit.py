@@ -12,7 +12,6 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.aim.minimise import Problem
-from attlas.claims.aim.kit import ending, span
 from attlas.claims.claim import (
     Claim,
     Cost,
@@ -27,6 +26,7 @@ from attlas.claims.claim import (
     Verdict,
 )
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.finding import ending, span
 from attlas.claims.trained.kit import least_trace, size_of
 from attlas.numerics import mean_interval
 

@@ -11,9 +11,10 @@ import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
 from attlas import aim
-from attlas.claims.aim.kit import points, span
+from attlas.claims.aim.kit import points
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Unfinished, Verdict
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
+from attlas.claims.finding import span
 from attlas.claims.series import Series, gather
 from attlas.claims.trained.kit import Array, least_trace
 from attlas.numerics import fit_line

@@ -77,20 +77,6 @@ def oracle_of(layer: Layer, noise: float = 0.0, seed: int = 0) -> Any:
     return oracle
 
 
-def ending(numbers: Numbers, name: str) -> list[float]:
-    """Return the numbers of a verdict whose names end so.
-
-    Raises
-    ------
-    LookupError
-        If there are none.
-    """
-    found = [value for key, value in numbers.items() if key.endswith(name)]
-    if not found:
-        raise LookupError(name)
-    return found
-
-
 def tally(numbers: Numbers, what: str) -> tuple[int, int]:
     """Return hits and trials, summed over all numbers of a verdict called "... `what` TRIALS".
 
