@@ -40,6 +40,18 @@ def test_the_curve_is_the_state_evolution(channel, tokens, noise) -> None:
         assert trace["y"][i] == pytest.approx(expected.value, rel=1e-4, abs=1e-5)
 
 
+def test_an_error_whose_equation_was_not_solved_is_a_gap(monkeypatch) -> None:
+    def curve(*given, solve=aim.curve):
+        found = solve(*given)
+        return found.assign(converged=found["mse"] < 0.5)
+
+    monkeypatch.setattr(aim, "curve", curve)
+    V = drawing.draw_curve(view(tokens=2, rho=0.35))["data"][0]["y"]
+    assert V[0] == 1  # at no samples nothing is solved
+    assert None in V
+    assert max(value for value in V[1:] if value is not None) < 0.5
+
+
 def test_the_diagram_has_its_edge_at_the_formula() -> None:
     data = drawing.draw_diagram(view(tokens=2))["data"]
     rhos, edge = np.array(data[1]["y"]), np.array(data[1]["x"])

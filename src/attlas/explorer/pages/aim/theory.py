@@ -49,8 +49,8 @@ def trains(state: State) -> bool:
 
 
 def least_error(state: State) -> float:
-    """Return the least error V at the alpha of the slider."""
-    return float(aim.curve(channel_of(state), state["alpha"], state["rho"])["mse"].values[0, 0])
+    """Return the least error V at the alpha of the slider; one that did not converge is told instead."""
+    return float(aim.state_evolution(channel_of(state), state["alpha"], state["rho"], steps=0).value)
 
 
 @memoised(2048, *_CHANNEL, "rho")
@@ -58,7 +58,7 @@ def curve(state: State) -> tuple[Array, Array, float]:
     """Return alphas, V at each, and the threshold of perfect recovery (NaN if there is none)."""
     alphas = np.linspace(0, span(state), _CURVE + 1)[1:]
     found = aim.curve(channel_of(state), alphas, state["rho"])
-    return alphas, found["mse"].values[0], float(found["threshold"].values[0])
+    return alphas, _solved(found)[0], float(found["threshold"].values[0])
 
 
 @memoised(256, *_CHANNEL)
@@ -66,7 +66,7 @@ def diagram(state: State) -> tuple[Array, Array, Array, Array]:
     """Return alphas, widths, V over both, and the threshold at each width."""
     alphas, rhos = np.linspace(0, span(state), _DIAGRAM[0] + 1)[1:], np.linspace(*RHOS, _DIAGRAM[1])
     found = aim.curve(channel_of(state), alphas, rhos)
-    return alphas, rhos, found["mse"].values, found["threshold"].values
+    return alphas, rhos, _solved(found), found["threshold"].values
 
 
 @memoised(512, *_CHANNEL, "rho", "decay")
@@ -74,7 +74,12 @@ def trained_curve(state: State) -> tuple[Array, Array]:
     """Return alphas and the error of training with weight decay."""
     alphas = np.linspace(0, span(state), _TRAINED + 1)[1:]
     found = aim.trained_curve(channel_of(state), alphas, rho=state["rho"], decay=[state["decay"]])
-    return alphas, found["mse"].values.ravel()
+    return alphas, _solved(found).ravel()
+
+
+def _solved(found: Any) -> Array:
+    """Return the errors of a dataset; NaN, which is drawn as a gap, where their equation was not solved."""
+    return np.asarray(found["mse"].where(found["converged"]).values)
 
 
 @memoised(512, *_CHANNEL, "rho", "decay", "alpha")
