@@ -198,6 +198,14 @@ def test_nodes_too_few_for_so_little_noise_are_told():
     with pytest.raises(ConvergenceError, match=r"inaccurate after .* give it more nodes or samples"):
         aim.state_evolution(channel, 0.1, 0.5)
     assert aim.state_evolution(channel, 0.1, 0.5, throw=False).status is Status.INACCURATE
+    for number in (
+        lambda **throw: aim.iterate(channel, 0.1, 0.5, 3, **throw),
+        lambda **throw: aim.fixed_points(channel, 0.1, 0.5, **throw),
+        lambda **throw: aim.weak_recovery_threshold(channel, **throw),
+    ):
+        with pytest.raises(ConvergenceError, match="give it more nodes or samples"):
+            number()
+        assert np.isfinite(number(throw=False)).all()
     assert not aim.curve(channel, [0.1, 0.2])["converged"].values.any()
 
 

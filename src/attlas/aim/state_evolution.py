@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.aim import fixed_point, roots
-from attlas.aim.channels import Channel, complete, one_layer
+from attlas.aim.channels import Channel, ChannelDefaults, complete, one_layer
 from attlas.aim.fixed_point import FixedPoint
 from attlas.aim.model import widths
 from attlas.aim.spectrum import mmse
 from attlas.errors import InputError
 from attlas.inputs import integer, numbers, real
-from attlas.numerics import Progress
+from attlas.numerics import Progress, Solution, Status
 
 if TYPE_CHECKING:
     import xarray
@@ -61,14 +61,19 @@ def state_evolution(
     known, alpha = complete(channel), real(alpha, "alpha", least=0)
     rhos = widths(rho, known.layers)
     if known.layers == 1:
-        found = fixed_point.of_one_layer(known, alpha, float(rhos[0]), iterate(known, alpha, float(rhos[0]), steps))
+        found = fixed_point.of_one_layer(
+            known, alpha, float(rhos[0]), iterate(known, alpha, float(rhos[0]), steps, throw=False)
+        )
     else:
         found = fixed_point.of_several_layers(known, alpha, rhos, max_steps, progress)
     return found.or_raise("the state evolution") if throw else found
 
 
-def iterate(channel: Channel, alpha: float, rho: float, steps: int, start: float = 1.0) -> Array:
-    """Return V_0 = start, V_1, ..., V_steps of V <- F(1/(2 alpha G2(V))), the course of message passing."""
+def iterate(channel: Channel, alpha: float, rho: float, steps: int, start: float = 1.0, *, throw: bool = True) -> Array:
+    """Return V_0 = start, V_1, ..., V_steps of V <- F(1/(2 alpha G2(V))), the course of message passing.
+
+    Raises `ConvergenceError`, unless `throw` is False, if the quadrature behind G2 does not resolve the channel.
+    """
     known = one_layer(channel, "iterate")
     alpha, rho = real(alpha, "alpha", least=0), real(rho, "rho", above=0)
     V = real(start, "start", above=0)
@@ -77,17 +82,22 @@ def iterate(channel: Channel, alpha: float, rho: float, steps: int, start: float
         qhat = float(2 * alpha * known.information(V, 1 + rho))
         V = max(float(mmse(1 / qhat, rho)), 1e-12) if qhat > 1e-300 else 1.0
         history.append(V)
+    if throw:
+        _require_resolved(known, V, 1 + rho, "the iteration of the state evolution")
     return np.array(history)
 
 
-def fixed_points(channel: Channel, alpha: float, rho: float) -> Array:
+def fixed_points(channel: Channel, alpha: float, rho: float, *, throw: bool = True) -> Array:
     """Return every fixed point V, the largest first: more than one means a first-order transition nearby.
 
     The noise is scanned on 400 values over 24 decades; each change of sign is refined. V = 0 is listed where perfect
-    recovery is a fixed point.
+    recovery is a fixed point. Raises `ConvergenceError` as `iterate` does.
     """
     known = one_layer(channel, "fixed_points")
-    return roots.every(known, real(alpha, "alpha", above=0), real(rho, "rho", above=0))
+    found = roots.every(known, real(alpha, "alpha", above=0), real(rho, "rho", above=0))
+    for V in found[found > 0] if throw else ():
+        _require_resolved(known, float(V), 1 + rho, "the search for fixed points")
+    return found
 
 
 def recovery_threshold(channel: Channel, rho: float) -> float | None:
@@ -106,9 +116,15 @@ def recovery_threshold(channel: Channel, rho: float) -> float | None:
     return float(second) if abs(second / first - 1) < 1e-2 else None
 
 
-def weak_recovery_threshold(channel: Channel) -> float:
-    """Return the alpha/rho above which, as rho -> 0, the estimate beats the prior mean: 1/(2 G2) at V = Q = 1."""
-    return float(1 / (2 * one_layer(channel, "weak_recovery_threshold").information(1.0, 1.0)))
+def weak_recovery_threshold(channel: Channel, *, throw: bool = True) -> float:
+    """Return the alpha/rho above which, as rho -> 0, the estimate beats the prior mean: 1/(2 G2) at V = Q = 1.
+
+    Raises `ConvergenceError` as `iterate` does.
+    """
+    known = one_layer(channel, "weak_recovery_threshold")
+    if throw:
+        _require_resolved(known, 1.0, 1.0, "the threshold of weak recovery")
+    return float(1 / (2 * known.information(1.0, 1.0)))
 
 
 def bayes_error(channel: Channel, alpha: float, rho: ArrayLike, *, throw: bool = True) -> float:
@@ -176,3 +192,10 @@ def curve(
         {"alpha": alphas, "rho": rhos},
         {"channel": repr(channel)},
     )
+
+
+def _require_resolved(channel: ChannelDefaults, V: float, Q: float, what: str) -> None:
+    """Raise `ConvergenceError` if the quadrature behind G2 misses the Nishimori identity at V."""
+    missed = float(np.max(channel.information_error(V, Q)[1]))
+    if missed > roots.MISSED:
+        Solution(V, Status.INACCURATE, missed, 0).or_raise(what)

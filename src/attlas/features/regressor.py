@@ -61,7 +61,8 @@ class RandomAttentionRegressor(RegressorMixin, OnSequences):
     Notes
     -----
     Memory, in float64: 2 n^2 numbers and n^2 float32 ones for the dual, 2 p^2 for the primal, 300 n for conjugate gradients.
-    Features are float32, and their products are summed in float64. A fit makes them once and keeps them if 1 GB holds them;
+    Features are float32, and their products are summed in float64. A fit makes them once and keeps them if 1 GB holds them
+    (conjugate gradients that also choose the penalty make them twice);
     else it makes them in blocks whenever it needs them. Penalties below the rounding of float32 are left out of the path.
 
     Examples
