@@ -42,7 +42,7 @@ def test_a_claim_may_say_beforehand_that_it_uses_them(claim):
     tolerant = dataclasses.replace(claim, unfinished=Unfinished.USED)
     found = tolerant.verdict(runs(claim, True, False, False))
     assert found.outcome is Outcome.SUPPORTED
-    assert found.reason.endswith("2 of 3 runs did not converge, and their last iterate is used")
+    assert found.reason.endswith("2 of 3 runs did not converge; the judge uses what they reached")
 
 
 def test_a_run_that_did_not_converge_refutes_nothing_either(claim):

@@ -116,7 +116,7 @@ class Unfinished(StrEnum):
     """What a verdict does with runs that did not converge, said before there are any."""
 
     UNDECIDED = "undecided"  # one such run, and the claim is neither supported nor refuted
-    USED = "used"  # their last iterate counts as a measurement; they are counted and reported
+    USED = "used"  # the judge has what they reached, and may leave some out; they are counted and reported
 
 
 @dataclass(frozen=True)
@@ -187,14 +187,14 @@ class Claim(Generic[P]):
         stopped = sum(not _ended(m.result) for m in measurements)
         if not stopped:
             return found
-        told = f"{stopped} of {len(measurements)} runs did not converge"
+        note = f"{stopped} of {len(measurements)} runs did not converge"
         if self.unfinished is Unfinished.USED:
-            told += ", and their last iterate is used"
+            note += "; the judge uses what they reached"
         undecided = self.unfinished is Unfinished.UNDECIDED
         return replace(
             found,
             outcome=Outcome.INCONCLUSIVE if undecided else found.outcome,
-            reason=f"{found.reason}; {told}",
+            reason=f"{found.reason}; {note}",
             numbers=found.numbers | {"runs that did not converge": float(stopped)},
         )
 
