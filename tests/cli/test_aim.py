@@ -89,4 +89,4 @@ def test_phase_diagrams(attlas_here, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"widths.png", "lengths.png"}
     refused = attlas_here("predict", "softmax", "--diagram", "point.png")
     assert refused.returncode == 2
-    assert "alpha must be an increasing list" in refused.stderr
+    assert "--diagram needs two ranges" in refused.stderr
