@@ -100,10 +100,3 @@ def test_noise_counts_for_linear_outputs_only():
     point = state_evolution.Point(channel="softmax", tokens=2, noise=0.25, alpha=0.1, d=50)
     (series,) = kit.errors([Measurement(point, 0, {"error": 0.4})], "amp", "error")
     assert series.settings["noise"] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("values", "said"), [([0.98, 1.013], "0.98 to 1.01"), ([1.001, 0.999], "1.00"), ([2.5], "2.50")]
-)
-def test_a_span_is_one_number_where_both_ends_read_the_same(values, said):
-    assert kit.span(values) == said
