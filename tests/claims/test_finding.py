@@ -12,7 +12,7 @@ def test_numbers_are_found_by_the_end_of_their_name():
 
 @pytest.mark.parametrize(
     ("values", "said"),
-    [([1.0, 0.974], "0.97 to 1.00"), ([0.971, 0.9712], "0.97"), ([2.0], "2.00"), ([0.9999, 1.0001], "1.00")],
+    [([1.0, 0.974], "0.97 to 1.00"), ([2.0], "2.00"), ([0.9999, 1.0001], "1.00")],
 )
 def test_a_range_whose_ends_read_the_same_is_one_number(values, said):
     assert span(values) == said
