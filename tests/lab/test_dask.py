@@ -113,3 +113,13 @@ def test_an_unreachable_scheduler_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match="no Dask scheduler answers at"):
         lab.run(["features.invariance"], store=tmp_path / "a.db", scheduler="nonsense")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_cluster_on_this_host_goes_with_its_run(fast, tmp_path):
+    """Workers left behind would take their share of every run that follows."""
+    import psutil
+
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    lab.run(["test.fast"], "full", store=tmp_path / "a.db", executor="dask", workers=2, grid={"i": [1, 2]})
+    left = [child for child in psutil.Process().children(recursive=True) if child.pid not in before]
+    assert not [child for child in left if "spawn_main" in " ".join(child.cmdline())]

@@ -68,7 +68,7 @@ def connect(scheduler: str | None, workers: int) -> Any:
         If nothing answers at the address.
     """
     import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     dask.config.set({"distributed.scheduler.allowed-failures": MOST_DEATHS})
     for name in logging.root.manager.loggerDict:
@@ -76,7 +76,7 @@ def connect(scheduler: str | None, workers: int) -> Any:
             logging.getLogger(name).setLevel(logging.CRITICAL)
     if scheduler is None:
         with ignored_interrupts():
-            cluster = LocalCluster(
+            return Client(  # a cluster of its own, which goes with it
                 n_workers=workers,
                 threads_per_worker=1,
                 host="127.0.0.1",
@@ -84,7 +84,6 @@ def connect(scheduler: str | None, workers: int) -> Any:
                 dashboard_address="127.0.0.1:0",
                 worker_dashboard_address="127.0.0.1:0",
             )
-        return Client(cluster)
     try:
         client = Client(scheduler, timeout=5)
     except (OSError, ValueError, TimeoutError, ImportError) as error:
