@@ -66,8 +66,11 @@ def test_a_problem_that_was_not_solved_leaves_it_undecided():
     def of(point, seed, rng):
         distance = point.d**-0.8 * np.exp(0.05 * rng.standard_normal())
         return {"distance": distance, "unshifted": 4 * distance, "zeros": 0.5 + 0.01 * rng.standard_normal(),
-                "theory_zeros": 0.5, "converged": (point.d, seed) != (40, 1)}  # fmt: skip
+                "theory_zeros": 0.5, "gap": 1e-5, "converged": (point.d, seed) != (40, 1)}  # fmt: skip
 
     rows = made(POINTS, 4, of)
     assert spectrum.judge(rows).outcome is Outcome.SUPPORTED
     assert spectrum.CLAIM.verdict(rows).outcome is Outcome.INCONCLUSIVE
+    older = [Measurement(m.point, m.seed, {k: v for k, v in m.result.items() if k != "converged"}) for m in rows]
+    older[0].result["gap"] = 0.1  # what was stored before `converged` was
+    assert spectrum.CLAIM.verdict(older).outcome is Outcome.REFUTED

@@ -11,12 +11,12 @@ from .made import made
 POINTS = tuple(weight_decay.Point(d=d) for d in (20, 40, 80))
 
 
-def result(excess=1.0, apart=1e-3, converged=True):
+def result(excess=1.0, apart=1e-3, converged=True, gap=1e-5):
     def of(point, seed, rng):
         ratio = excess * (1 + 3 / point.d) + 0.01 * rng.standard_normal()
         theory = {f"theory_{name}": 0.5 for name in weight_decay.QUANTITIES}
         mine = dict.fromkeys(weight_decay.QUANTITIES, 0.5 * ratio)
-        return theory | mine | {"apart": apart, "descended_error": 0.5, "converged": converged}
+        return theory | mine | {"apart": apart, "descended_error": 0.5, "converged": converged, "gap": gap}
 
     return of
 
@@ -24,7 +24,7 @@ def result(excess=1.0, apart=1e-3, converged=True):
 @pytest.mark.parametrize(
     ("options", "outcome"),
     [({}, Outcome.SUPPORTED), ({"excess": 1.15}, Outcome.REFUTED), ({"apart": 0.1}, Outcome.REFUTED),
-     ({"converged": False}, Outcome.INCONCLUSIVE)],
+     ({"converged": False}, Outcome.INCONCLUSIVE), ({"gap": 0.1}, Outcome.INCONCLUSIVE)],
 )  # fmt: skip
 def test_judge(options, outcome):
     verdict = weight_decay.CLAIM.verdict(made(POINTS, 8, result(**options)))

@@ -73,7 +73,8 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     sizes = sorted({m.point.d for m in measurements})
     if len(sizes) < 2 or len(measurements) < 6:
         return Verdict(Outcome.INCONCLUSIVE, "needs two sizes and six runs", 0.0, "")
-    if not all(0 < m.result["distance"] < np.inf for m in measurements):
+    # results of before `converged` was recorded say by their gap whether the problem was solved
+    if not all(0 < m.result["distance"] < np.inf and m.result["gap"] < 1e-3 for m in measurements):
         return Verdict(Outcome.REFUTED, "a distance is zero or not a number", -np.inf, "")
     settings = list(dict.fromkeys((m.point.alpha, m.point.decay) for m in measurements))
     level = 1 - (1 - LEVEL) / len(settings)
