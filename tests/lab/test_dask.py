@@ -117,9 +117,14 @@ def test_an_unreachable_scheduler_is_one_sentence(tmp_path):
 
 def test_a_cluster_on_this_host_goes_with_its_run(fast, tmp_path):
     """Workers left behind would take their share of every run that follows."""
+    import dask
     import psutil
 
     before = {child.pid for child in psutil.Process().children(recursive=True)}
+    settings = dask.config.get("scheduler", None)
     lab.run(["test.fast"], "full", store=tmp_path / "a.db", executor="dask", workers=2, grid={"i": [1, 2]})
     left = [child for child in psutil.Process().children(recursive=True) if child.pid not in before]
     assert not [child for child in left if "spawn_main" in " ".join(child.cmdline())]
+    with pytest.raises(InputError, match="no Dask scheduler answers at"):
+        lab.run(["test.fast"], "full", store=tmp_path / "a.db", executor="dask", scheduler="tcp://127.0.0.1:1")
+    assert dask.config.get("scheduler", None) == settings  # what else uses Dask here goes on as before

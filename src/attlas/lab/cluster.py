@@ -19,7 +19,7 @@ def dask(jobs: Jobs, client: Any) -> Iterator[Computed]:
     from distributed import as_completed
 
     keys: dict[str, Job] = {}
-    running = as_completed()
+    running = as_completed(loop=client.loop)
     exhausted = False
     try:
         while True:
@@ -77,6 +77,7 @@ def connect(scheduler: str | None, workers: int) -> Any:
     if scheduler is None:
         with ignored_interrupts():
             return Client(  # a cluster of its own, which goes with it
+                set_as_default=False,  # what else uses Dask in this process is not ours to send there
                 n_workers=workers,
                 threads_per_worker=1,
                 host="127.0.0.1",
@@ -85,7 +86,7 @@ def connect(scheduler: str | None, workers: int) -> Any:
                 worker_dashboard_address="127.0.0.1:0",
             )
     try:
-        client = Client(scheduler, timeout=5)
+        client = Client(scheduler, timeout=5, set_as_default=False)
     except (OSError, ValueError, TimeoutError, ImportError) as error:
         raise InputError(f"no Dask scheduler answers at {scheduler}; start one with `dask scheduler`") from error
     try:

@@ -219,7 +219,7 @@ def _started(
     else:
         from distributed import Client
 
-        with slurm_cluster(slurm_settings(dict(slurm))) as jobqueue, Client(jobqueue) as client:
+        with slurm_cluster(slurm_settings(dict(slurm))) as jobqueue, Client(jobqueue, set_as_default=False) as client:
             jobqueue.scale(jobs=workers)
             yield lambda jobs: cluster.dask(jobs, client)
 
