@@ -1,14 +1,18 @@
 """What a claim is: one sentence that can turn out false, the functions that decide it, and its words."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from attlas.claims.estimate import Undecided
+from attlas.claims.mutation import Mutation
 from attlas.claims.series import Series
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,42 +30,6 @@ class Settings(BaseModel):
 
 
 P = TypeVar("P", bound=Settings)
-
-
-class Outcome(StrEnum):
-    """What the numbers say."""
-
-    SUPPORTED = "supported"
-    REFUTED = "refuted"
-    INCONCLUSIVE = "inconclusive"
-
-    @classmethod
-    def of(cls, sides: "Sequence[int]") -> "Outcome":
-        """Return the outcome of several tests that must all hold: 1 one that holds, -1 one that fails, 0 one undecided."""
-        return cls.SUPPORTED if min(sides) > 0 else cls.REFUTED if min(sides) < 0 else cls.INCONCLUSIVE
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A decision and the numbers that made it.
-
-    Attributes
-    ----------
-    outcome : Outcome
-    reason : str
-        One sentence with the deciding numbers.
-    margin : float
-        How far the closest test is from turning, in `unit`; negative when it has turned.
-    unit : str
-    numbers : dict
-        Every number that entered the decision.
-    """
-
-    outcome: Outcome
-    reason: str
-    margin: float
-    unit: str
-    numbers: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,10 +51,25 @@ class Cost:
 
 @dataclass(frozen=True)
 class Sweep(Generic[P]):
-    """Which points, and how many seeds at each."""
+    """Which points, and how many seeds at each.
+
+    Attributes
+    ----------
+    points : sequence of Settings
+    seeds : int, or sequence of int
+        At every point, or at each: many where runs are cheap and scatter, few at large sizes.
+    decides : bool
+        False if the tier is too small to judge the claim: its figure is an illustration.
+    """
 
     points: Sequence[P]
-    seeds: int
+    seeds: int | Sequence[int]
+    decides: bool = True
+
+    def __iter__(self) -> Iterator[tuple[P, int]]:
+        """Yield every point with its number of seeds."""
+        counts = [self.seeds] * len(self.points) if isinstance(self.seeds, int) else self.seeds
+        return zip(self.points, counts, strict=True)
 
 
 @dataclass(frozen=True)
@@ -157,6 +140,10 @@ class Claim(Generic[P]):
         ``series(measurements) -> list of Series``: the points of the figure with their errors, and the theory beside them.
     unfinished : Unfinished
         What the verdict does with runs whose result says ``converged: False``.
+    mutations : sequence of Mutation
+        What the claim must refute.
+    unseen : str
+        What the claim would not see, in a sentence.
     """
 
     id: str
@@ -175,16 +162,31 @@ class Claim(Generic[P]):
     differs: Sequence[Difference] = ()
     series: Callable[[Sequence[Measurement[P]]], Sequence[Series]] | None = None
     unfinished: Unfinished = Unfinished.UNDECIDED
+    mutations: Sequence[Mutation] = ()
+    unseen: str = ""
 
     @property
     def door(self) -> str:
         """The part of the id before the dot."""
         return self.id.split(".")[0]
 
+    def own_seed(self, seed: int) -> int:
+        """Return the seed that `measure` is given: no two claims draw the same data."""
+        return int.from_bytes(hashlib.sha256(self.id.encode()).digest()[:4], "little") // 2 + seed
+
     def verdict(self, measurements: Sequence[Measurement[P]]) -> Verdict:
-        """Return what `judge` says, and what follows from runs that did not converge (`unfinished`)."""
-        found = self.judge(measurements)
-        stopped = sum(not _ended(m.result) for m in measurements)
+        """Return what `judge` says, and what follows from runs that did not converge (`unfinished`).
+
+        A judge that raises `Undecided` leaves the claim open; one that raises anything else says that what is stored is
+        damaged.
+        """
+        try:
+            stopped = sum(not _ended(m.result) for m in measurements)
+            found = self.judge(measurements)
+        except Undecided as why:
+            return Verdict(Outcome.INCONCLUSIVE, str(why))
+        except Exception as error:
+            return Verdict(Outcome.DAMAGED, f"the numbers cannot be judged: {type(error).__name__}: {error}")
         if not stopped:
             return found
         note = f"{stopped} of {len(measurements)} runs did not converge"

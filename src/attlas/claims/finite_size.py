@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attlas.claims.claim import Outcome, Verdict
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import fit_line, mean_interval
 
 LEVEL = 0.99

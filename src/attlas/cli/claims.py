@@ -54,7 +54,7 @@ def show(
         "source": entry.claim.source,
         "version": entry.claim.version,
         "settings": [point.model_dump() for point in entry.claim.tiers[tier].points],
-        "seeds": entry.claim.tiers[tier].seeds,
+        "seeds": [count for _, count in entry.claim.tiers[tier]],
         "seconds_left": round(expected.seconds, 1),
         "rerun": f"attlas run {entry.claim.id} --{tier} --seed {seed}",
     }
@@ -65,10 +65,10 @@ def show(
         f"{entry.claim.id} (version {entry.claim.version})\n{entry.claim.statement}\nSource: {entry.claim.source}"
     )
     typer.echo(
-        f"\n{tier}: {len(details['settings'])} points x {details['seeds']} seeds; in the store: {details['points']}"
+        f"\n{tier}: {len(details['settings'])} settings, {entry.planned} points; in the store: {details['points']}"
     )
-    for point in details["settings"]:
-        typer.echo("  " + ", ".join(f"{name}={value}" for name, value in point.items()))
+    for point, count in zip(details["settings"], details["seeds"], strict=True):
+        typer.echo("  " + ", ".join(f"{name}={value}" for name, value in point.items()) + f" ({count} seeds)")
     typer.echo(f"\nVerdict: {entry.status}" + (f": {entry.verdict.reason}" if entry.verdict else ""))
     for name, value in (entry.verdict.numbers if entry.verdict else {}).items():
         typer.echo(f"  {name}: {value:.6g}")

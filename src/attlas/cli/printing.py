@@ -28,7 +28,7 @@ def brief(entry: "Judged") -> dict[str, Any]:
         "status": entry.status,
         "points": f"{len(entry.records)}/{entry.planned}",
         "reason": verdict.reason if verdict else None,
-        "margin": verdict.margin if verdict else None,
+        "strength": verdict.strength if verdict else None,
         "unit": verdict.unit if verdict else None,
         "numbers": verdict.numbers if verdict else {},
     }
@@ -50,11 +50,11 @@ def print_verdicts(judged: "Iterable[Judged]") -> None:
     rows = []
     for entry in judged:
         why = f"{len(entry.records)} of {entry.planned} points are in the store"
-        margin = ""
+        strength = ""
         if entry.verdict:
-            why, margin = entry.verdict.reason, f"{entry.verdict.margin:.2g} {entry.verdict.unit}"
-        rows.append([entry.claim.id, entry.status, margin, why])
-    _print_table(["claim", "verdict", "margin", "because"], rows)
+            why, strength = entry.verdict.reason, f"{entry.verdict.strength:.2g} {entry.verdict.unit}"
+        rows.append([entry.claim.id, entry.status, strength, why])
+    _print_table(["claim", "verdict", "strength", "because"], rows)
 
 
 def _print_table(header: list[str], rows: list[list[str]]) -> None:

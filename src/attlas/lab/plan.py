@@ -51,11 +51,10 @@ def plan(
         raise InputError(f"seed must be at most {LARGEST_RUN}; got {seed}")
     tasks: dict[str, Cell] = {}
     for claim in claims:
-        sweep = claim.tiers[tier]
-        count = sweep.seeds if seeds is None else integer(seeds, "seeds")
-        if count > SEEDS_PER_RUN:
-            raise InputError(f"at most {SEEDS_PER_RUN} seeds in one run; use --seed 1, 2, ... for more")
-        for point in sweep.points:
+        for point, own in claim.tiers[tier]:
+            count = own if seeds is None else integer(seeds, "seeds")
+            if count > SEEDS_PER_RUN:
+                raise InputError(f"at most {SEEDS_PER_RUN} seeds in one run; use --seed 1, 2, ... for more")
             for changes in _combinations(grid or {}):
                 settings = _validated(claim, point.model_dump() | changes)
                 data = settings.model_dump(mode="json")

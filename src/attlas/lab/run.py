@@ -171,7 +171,7 @@ def _drive(
             if key is not None:
                 task = left.pop(key)
                 rest -= task.cost.seconds
-                yield Job(key, task.claim.measure, task.claim.settings(**task.point), task.seed)
+                yield Job(key, task.claim.measure, task.claim.settings(**task.point), task.claim.own_seed(task.seed))
             elif left:
                 if not waiting:
                     show.note(f"the last {len(left)} points are being computed by another run; waiting for it")

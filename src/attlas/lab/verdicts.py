@@ -1,12 +1,11 @@
 """From results to verdicts. A verdict is a function of the store: it is never stored, so it is never stale."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from attlas.claims import Claim, Measurement, Outcome, Tier, Verdict, find
-from attlas.errors import InputError
 from attlas.lab.plan import plan
 from attlas.store import Record, read
 
@@ -72,17 +71,17 @@ def verdicts(
     for claim in found:
         keys = [task.key for task in tasks if task.claim is claim]
         records = [stored[key] for key in keys if key in stored]
-        verdict = _judge(claim, records) if len(records) == len(keys) else None
+        verdict = _judge(claim, records, claim.tiers[tier].decides) if len(records) == len(keys) else None
         judged.append(Judged(claim, len(keys), records, verdict))
     return judged
 
 
-def _judge(claim: Claim[Any], records: Sequence[Record]) -> Verdict:
-    """Return the verdict; numbers that a judge cannot work with leave it undecided rather than take the others with it."""
-    try:
-        return claim.verdict(measurements(claim, records))
-    except InputError as error:
-        return Verdict(Outcome.INCONCLUSIVE, f"the numbers cannot be judged: {error}", 0.0, "")
+def _judge(claim: Claim[Any], records: Sequence[Record], decides: bool) -> Verdict:
+    found = claim.verdict(measurements(claim, records))
+    if decides or found.outcome is Outcome.DAMAGED:
+        return found
+    reason = f"too small to decide, shown for what it is: {found.reason}"
+    return replace(found, outcome=Outcome.ILLUSTRATION, reason=reason)
 
 
 def measurements(claim: Claim[Any], records: Sequence[Record]) -> list[Measurement[Any]]:

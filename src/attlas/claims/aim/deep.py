@@ -12,10 +12,11 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.aim.kit import points
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Unfinished, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
 from attlas.claims.finding import ending, span
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import fit_line, mean_interval
 
 if TYPE_CHECKING:

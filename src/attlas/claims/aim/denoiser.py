@@ -8,11 +8,12 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas.aim import denoise, mmse, teacher
 from attlas.claims.aim.kit import LIMIT, points
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
 from attlas.claims.finding import ending, span
 from attlas.claims.finite_size import finite_size_verdict
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Verdict
 from attlas.numerics import stream
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 from attlas import tokens
 from attlas.aim import teacher
 from attlas.claims.aim.kit import points
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.layers import attention_indices
 from attlas.numerics import fit_line, mean_interval, stream
 

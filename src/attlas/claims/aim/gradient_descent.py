@@ -12,11 +12,12 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.aim.kit import HOLLOW, LIMIT, above_threshold, errors, points
-from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.figure import THEORY, drawn, panels
 from attlas.claims.finding import ending, span
 from attlas.claims.finite_size import finite_size_verdict
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,7 +72,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     return Verdict(
         verdict.outcome,
         f"{verdict.reason}; one run alone has {single:.2f} V",
-        verdict.margin,
+        verdict.strength,
         verdict.unit,
         verdict.numbers | {"single run over V": single},
     )

@@ -12,23 +12,12 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.aim.kit import HARDMAX_SCORE, amp_cost, amp_error, errors, points
-from attlas.claims.claim import (
-    Claim,
-    Cost,
-    Difference,
-    Measurement,
-    Numbers,
-    Outcome,
-    Result,
-    Settings,
-    Sweep,
-    Unfinished,
-    Verdict,
-)
+from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.figure import COLOURS, THEORY, drawn, panels
 from attlas.claims.finite_size import finite_size_verdict
 from attlas.claims.learners import learner
 from attlas.claims.series import Series
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import mean_interval
 
 if TYPE_CHECKING:
@@ -80,7 +69,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     )
     positive = min(m.result["theory"] for m in measurements) > 0
     outcome = Outcome.SUPPORTED if high < PUBLISHED_ERROR and positive else Outcome.REFUTED
-    return Verdict(outcome, reason, verdict.margin, verdict.unit, numbers)
+    return Verdict(outcome, reason, verdict.strength, verdict.unit, numbers)
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from attlas import aim
-from attlas.claims.claim import Cost, Measurement, Outcome, Result, Verdict
+from attlas.claims.claim import Cost, Measurement, Result
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 
 LIMIT = " at d = infinity"  # how `finite_size_verdict` names what it extrapolates to
 HOLLOW: dict[str, Any] = {

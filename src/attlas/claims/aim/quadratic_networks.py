@@ -8,9 +8,10 @@ from pydantic import PositiveFloat
 
 from attlas import aim
 from attlas.claims.aim.kit import points
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.figure import COLOURS, THEORY, drawn, panels
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

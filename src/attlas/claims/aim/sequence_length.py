@@ -12,11 +12,12 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.aim.kit import LIMIT, above_threshold, amp_cost, amp_error, errors, points
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Unfinished, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
 from attlas.claims.finding import ending, span
 from attlas.claims.finite_size import finite_size_verdict
 from attlas.claims.series import Series
+from attlas.claims.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

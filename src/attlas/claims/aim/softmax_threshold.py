@@ -12,23 +12,12 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.aim.kit import HOLLOW, amp_cost, errors, points
-from attlas.claims.claim import (
-    Claim,
-    Cost,
-    Difference,
-    Measurement,
-    Numbers,
-    Outcome,
-    Result,
-    Settings,
-    Sweep,
-    Unfinished,
-    Verdict,
-)
+from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.figure import MARKERS, THEORY, drawn, panels
 from attlas.claims.finding import ending
 from attlas.claims.learners import learner
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import fit_line
 
 if TYPE_CHECKING:

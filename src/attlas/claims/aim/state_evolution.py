@@ -21,11 +21,12 @@ from attlas.claims.aim.kit import (
     points,
     ratios,
 )
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
 from attlas.claims.finding import ending, span
 from attlas.claims.finite_size import finite_size_verdict
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,11 +12,12 @@ from pydantic import Field, NonNegativeInt, PositiveFloat
 
 from attlas import aim
 from attlas.claims.aim.kit import LIMIT, amp_cost, amp_error, points, ratios
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Unfinished, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
 from attlas.claims.finding import ending, span
 from attlas.claims.finite_size import finite_size_verdict
 from attlas.claims.series import Series
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import fit_line
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     )
     if not edge < 1e-4 or not min(slopes) > 0.8:
         return Verdict(Outcome.REFUTED, reason, -1.0, "standard errors", numbers)
-    return Verdict(verdict.outcome, reason, verdict.margin, verdict.unit, numbers)
+    return Verdict(verdict.outcome, reason, verdict.strength, verdict.unit, numbers)
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:

@@ -7,11 +7,12 @@ import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import features
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.features.kit import AXES, curve_points, draw_curves, kernels_cost, labels
 from attlas.claims.figure import THEORY, panels
 from attlas.claims.finding import ending
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.features import sample_cost
 from attlas.numerics import mean_interval
 

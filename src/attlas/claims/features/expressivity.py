@@ -7,11 +7,12 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from attlas import features, tokens
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.features.kit import AXES
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
 from attlas.claims.finding import ending
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.features import targets
 from attlas.features.ridge import factor, solve
 from attlas.numerics import fit_line, stream

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
 from attlas import tokens
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.figure import THEORY, panels
 from attlas.claims.learners import learner
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.features import attention_heads, mlp_neurons
 from attlas.layers import random_feature_attention, random_feature_mlp, softmax, with_one
 from attlas.numerics import mean_interval, stream

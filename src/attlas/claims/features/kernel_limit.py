@@ -7,10 +7,11 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from attlas import features, layers, tokens
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
 from attlas.claims.finding import ending
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import fit_line, mean_interval, stream
 
 if TYPE_CHECKING:

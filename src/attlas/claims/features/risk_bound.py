@@ -7,22 +7,11 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from attlas import features, tokens
-from attlas.claims.claim import (
-    Claim,
-    Cost,
-    Difference,
-    Measurement,
-    Numbers,
-    Outcome,
-    Result,
-    Settings,
-    Sweep,
-    Unfinished,
-    Verdict,
-)
+from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.figure import COLOURS, MARKERS, drawn, panels, ticks
 from attlas.claims.finding import ending
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.features import complexity, targets
 from attlas.numerics import Status, stream
 

@@ -8,22 +8,12 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
 from attlas import features
-from attlas.claims.claim import (
-    Claim,
-    Cost,
-    Difference,
-    Measurement,
-    Numbers,
-    Outcome,
-    Result,
-    Settings,
-    Sweep,
-    Verdict,
-)
+from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.features.kit import kernels_cost, labels
 from attlas.claims.figure import COLOURS, MARKERS, drawn, panels
 from attlas.claims.finding import ending
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.features import complexity, sample_cost, targets
 from attlas.numerics import rank_correlation
 

@@ -13,11 +13,12 @@ from pydantic import Field, PositiveFloat
 
 from attlas import aim, tokens
 from attlas.claims.aim.kit import HOLLOW, amp_cost, points
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Unfinished, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.figure import THEORY, drawn, panels, ticks
 from attlas.claims.learners import learner
 from attlas.claims.lenses.kit import ALGORITHMS, CHANNEL, LearnerInput, gaps, sigmoid
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import mean_interval, stream
 
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ import numpy as np
 from pydantic import Field, PositiveFloat
 
 from attlas import tokens
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.figure import panels
 from attlas.claims.finding import ending
 from attlas.claims.recovery.kit.figures import curves, magnitude
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.layers import softmax
 from attlas.numerics import fit_line, stream
 from attlas.recovery import planted_layer

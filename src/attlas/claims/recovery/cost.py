@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Unfinished, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.figure import drawn, panels, ticks
 from attlas.claims.recovery.kit.figures import magnitude
 from attlas.claims.recovery.kit.tasks import planted
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import Line, fit_line, stream
 from attlas.recovery.search import random_start
 from attlas.recovery.variable_projection import best_of, work_of_a_step

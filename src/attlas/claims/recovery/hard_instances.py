@@ -10,25 +10,14 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
 from attlas import tokens
-from attlas.claims.claim import (
-    Claim,
-    Cost,
-    Difference,
-    Measurement,
-    Numbers,
-    Outcome,
-    Result,
-    Settings,
-    Sweep,
-    Unfinished,
-    Verdict,
-)
+from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.figure import THEORY, drawn, panels
 from attlas.claims.finding import ending
 from attlas.claims.learners import learner
 from attlas.claims.recovery.kit.figures import runs, shifted
 from attlas.claims.recovery.kit.tasks import LEARNERS, SUCCESS, Budget, counted, examples, tally
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import mean_interval, stream
 from attlas.recovery import Layer, control_layer, on_slice_accuracy, parity_layer
 from attlas.recovery.parity import hidden_coordinates

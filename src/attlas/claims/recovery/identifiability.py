@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import stream
 from attlas.recovery import Layer, difference, parameter_error
 

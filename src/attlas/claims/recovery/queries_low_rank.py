@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.recovery.kit.figures import each_against_x, magnitude
 from attlas.claims.recovery.kit.tasks import oracle_of
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import stream
 from attlas.recovery import Layer, learn_from_queries
 

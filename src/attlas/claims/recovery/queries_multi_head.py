@@ -7,22 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from attlas.claims.claim import (
-    Claim,
-    Cost,
-    Difference,
-    Measurement,
-    Numbers,
-    Outcome,
-    Result,
-    Settings,
-    Sweep,
-    Verdict,
-)
+from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.figure import THEORY, panels, ticks
 from attlas.claims.recovery.kit.figures import curves, magnitude
 from attlas.claims.recovery.kit.tasks import oracle_of, query_layer
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import share_interval
 from attlas.recovery import learn_from_queries, parameter_error
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.figure import THEORY, panels
 from attlas.claims.finding import ending, span
 from attlas.claims.recovery.kit.figures import curves, magnitude
 from attlas.claims.recovery.kit.tasks import oracle_of, query_layer
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import fit_line
 from attlas.recovery import learn_from_queries
 

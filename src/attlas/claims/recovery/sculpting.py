@@ -7,23 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 
-from attlas.claims.claim import (
-    Claim,
-    Cost,
-    Difference,
-    Measurement,
-    Numbers,
-    Outcome,
-    Result,
-    Settings,
-    Sweep,
-    Unfinished,
-    Verdict,
-)
+from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.figure import COLOURS, THEORY, panels, ticks
 from attlas.claims.finding import ending
 from attlas.claims.learners import LEARNERS, Learner
 from attlas.claims.recovery.kit.tasks import planted
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import mean_interval, stream
 from attlas.recovery import Layer, sculpt
 from attlas.recovery.sculpt import search

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field, PositiveFloat
 
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.figure import THEORY, panels
 from attlas.claims.recovery.kit.figures import curves, magnitude, runs
 from attlas.claims.recovery.kit.tasks import LEARNERS, Budget, planted
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.recovery import parameter_error
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.aim.kit import HOLLOW, errors, points
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.figure import COLOURS, THEORY, drawn, panels
 from attlas.claims.series import Series
 from attlas.claims.trained.kit import TOLERANCE, least_trace, size_of
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import mean_interval
 
 if TYPE_CHECKING:

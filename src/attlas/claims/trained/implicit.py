@@ -12,22 +12,11 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.aim.minimise import Problem
-from attlas.claims.claim import (
-    Claim,
-    Cost,
-    Difference,
-    Measurement,
-    Numbers,
-    Outcome,
-    Result,
-    Settings,
-    Sweep,
-    Unfinished,
-    Verdict,
-)
+from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
 from attlas.claims.finding import ending, span
 from attlas.claims.trained.kit import least_trace, size_of
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import mean_interval
 
 if TYPE_CHECKING:

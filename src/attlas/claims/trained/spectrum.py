@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from pydantic import PositiveFloat, PositiveInt
 
 from attlas import aim
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
 from attlas.claims.finding import ending
 from attlas.claims.series import Series, gather
 from attlas.claims.trained.kit import TOLERANCE
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import fit_line, mean_interval
 
 if TYPE_CHECKING:

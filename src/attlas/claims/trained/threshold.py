@@ -12,11 +12,12 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.aim.kit import points
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Unfinished, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
 from attlas.claims.finding import span
 from attlas.claims.series import Series, gather
 from attlas.claims.trained.kit import Array, least_trace
+from attlas.claims.verdict import Outcome, Verdict
 from attlas.numerics import fit_line
 
 if TYPE_CHECKING:

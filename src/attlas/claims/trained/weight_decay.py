@@ -12,13 +12,14 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.aim.kit import LIMIT, errors, points
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Outcome, Result, Settings, Sweep, Verdict
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
 from attlas.claims.finding import ending, span
 from attlas.claims.finite_size import finite_size_verdict
 from attlas.claims.learners import learner
 from attlas.claims.series import Series, gather
 from attlas.claims.trained.kit import TOLERANCE, size_of
+from attlas.claims.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,7 +88,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     reason = f"descent ends within {apart:.1e} of the convex solution; {verdict.reason}"
     if not apart < SAME:
         return Verdict(Outcome.REFUTED, reason, SAME - apart, "of ||S||", numbers)
-    return Verdict(verdict.outcome, reason, verdict.margin, verdict.unit, numbers)
+    return Verdict(verdict.outcome, reason, verdict.strength, verdict.unit, numbers)
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from attlas.claims.claim import Cost, Measurement, Numbers, Outcome, Result, Settings, Verdict
+from attlas.claims.claim import Cost, Measurement, Numbers, Result, Settings
 from attlas.claims.figure import THEORY, drawn, panels
 from attlas.claims.learners import learner
 from attlas.claims.recovery.kit.figures import magnitude, runs, shifted
 from attlas.claims.recovery.kit.tasks import LEARNERS, SUCCESS, Budget, counted, planted, tally
 from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
