@@ -144,6 +144,8 @@ class Claim(Generic[P]):
         What the claim must refute.
     unseen : str
         What the claim would not see, in a sentence.
+    design : str
+        How sizes, seeds and tolerances were chosen, in a sentence: the pilot and what followed from it.
     """
 
     id: str
@@ -164,6 +166,7 @@ class Claim(Generic[P]):
     unfinished: Unfinished = Unfinished.UNDECIDED
     mutations: Sequence[Mutation] = ()
     unseen: str = ""
+    design: str = ""
 
     @property
     def door(self) -> str:
