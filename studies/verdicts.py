@@ -3,9 +3,8 @@
     python studies/verdicts.py                # from the results that come with attlas, as Markdown; some minutes
     python studies/verdicts.py aim.width --draws 1000 --tier full
 
-For every claim: outcome and strength of each run; how often its design would support it if theory is true and how often refute
-it then (200 resampled runs, estimates moved to where theory expects them); and of every mutation the first of its sizes that is
-refuted.
+For every claim: outcome and strength of each run; how often its design would support it if theory is true, and how often
+refute it then (200 resampled runs, estimates moved to where theory expects them); and the mutations that it refutes.
 """
 
 import argparse
@@ -23,13 +22,9 @@ def runs(entry: lab.Judged) -> str:
 
 
 def refuted(detected: tuple) -> str:
-    """Return every mutation at the first size from which on it is refuted."""
-    told = []
-    names = [each for each in detected if each.required]
-    for each in names:
-        if each.outcome is Outcome.REFUTED:
-            told.append(each.name)
-    missed = [each.name for each in names if each.outcome is not Outcome.REFUTED]
+    """Return the mutations that are refuted, at each size, and those that should be and are not."""
+    told = [each.name for each in detected if each.outcome is Outcome.REFUTED]
+    missed = [each.name for each in detected if each.required and each.outcome is not Outcome.REFUTED]
     return "; ".join(told) + (f"; MISSED: {'; '.join(missed)}" if missed else "")
 
 
