@@ -178,7 +178,7 @@ def _theory(channel: aim.Deep, alpha: float, rho: float) -> aim.FixedPoint:
 
 CLAIM = Claim(
     id="aim.deep",
-    version=1,
+    version=2,
     statement="Of two stacked attention layers the last is learned first.",
     formula=r"A_l=\operatorname{softmax}(\beta H^{(l)}),\quad x^{(2)}=(cI+A_1)\,x^{(1)},\quad y=A_2:\qquad V_2<V_1",
     source="boncoraglio2025bayes, deep attention",

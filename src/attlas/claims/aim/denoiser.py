@@ -95,7 +95,7 @@ _SETTINGS = [(0.3, 0.5), (1.5, 0.5), (0.3, 1.0), (1.5, 1.5), (1.5, 0.1)]
 
 CLAIM = Claim(
     id="aim.denoiser",
-    version=1,
+    version=2,
     statement="The rotation-invariant denoiser of S + sqrt(Delta) GOE attains the error F(Delta) as d grows.",
     formula=r"R=S+\sqrt{\Delta}\,\operatorname{GOE},\qquad \frac{1}{d}\lVert\hat S(R)-S\rVert^2\to F(\Delta)",
     source="boncoraglio2025bayes, the denoising function; bun2016rotational",

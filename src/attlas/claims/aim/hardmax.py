@@ -116,7 +116,7 @@ def _ours(numbers: Numbers) -> str:
 
 CLAIM = Claim(
     id="aim.hardmax",
-    version=1,
+    version=2,
     statement=(
         "The error of hardmax attention follows the state evolution of the channel as defined, is positive at every"
         " alpha, and lies below the published curve."

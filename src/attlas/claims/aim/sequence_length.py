@@ -98,7 +98,7 @@ def finding(numbers: Numbers) -> str:
 
 CLAIM = Claim(
     id="aim.sequence-length",
-    version=1,
+    version=2,
     statement="Learning curves of softmax attention for all sequence lengths T are one curve in alpha (T^2 + T - 2).",
     formula=r"V=F\left(\frac{V}{A}\right),\qquad A=\alpha\,(T^2+T-2)",
     source="boncoraglio2025bayes, the role of the sequence length",

@@ -126,7 +126,7 @@ _CASES: list[dict[str, Any]] = [
 
 CLAIM = Claim(
     id="aim.state-evolution",
-    version=1,
+    version=2,
     statement="Message passing reaches the error that the state evolution predicts: linear, softmax and hardmax outputs.",
     formula=(
         r"\frac{1}{d}\lVert\hat S-S\rVert^2\to V=F(1/\hat q),\qquad\hat q=2\alpha\,G_2(V),"

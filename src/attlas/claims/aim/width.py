@@ -144,7 +144,7 @@ _THEORY = [Point(rho=rho, A_over_rho=A) for rho in (1e-5, 1e-4, 1e-3, 0.1, 0.5, 
 
 CLAIM = Claim(
     id="aim.width",
-    version=1,
+    version=2,
     statement=(
         "Error and threshold follow the theory at every width; as rho -> 0 recovery begins at alpha/rho = 1/(T^2 + T - 2)"
         " and is perfect at twice that."
