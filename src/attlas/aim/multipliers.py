@@ -48,7 +48,8 @@ def settle(data: Sensing, course: Course, S: Array, p: Array, V: float, limit: f
     Steps are mixed by Anderson's method while V stays. V waits while the residual exceeds one. At the channel's floor a
     residual below 1e-3 is all that is asked, and the rank of the teacher.
     """
-    k, floor = _step_size(data), data.channel.floor
+    largest, floor = _step_size(data), data.channel.floor
+    k = largest
     limit, tol = (limit, tol) if limit > floor else (floor, max(tol, AT_FLOOR))
     V = limit if _NEAR * limit >= V else V
     here, mixing = State(S, data.indices(S), p), Mixing()
@@ -57,7 +58,7 @@ def settle(data: Sensing, course: Course, S: Array, p: Array, V: float, limit: f
         noise = float(data.noise(np.array([V]))[0])
         there = _step(data, here, V, noise, k)
         change = _scaled(data, here, there, V, noise, k)
-        residual = float(change @ change) / (data.d * V)
+        residual = float(change @ change) / (data.d * V) * largest / k  # a smaller step is no smaller gradient
         done = residual < tol and limit == V and data.known(there.S, np.array([floor >= V]))
         if done or residual < least:
             best, least, start, bound = there.S, residual, here, _WORSE * residual
