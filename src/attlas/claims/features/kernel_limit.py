@@ -197,5 +197,8 @@ CLAIM = Claim(
         Mutation("the error is {size:g}", (0.0,), 0.0, scaled("squared")),
     ),
     unseen="an error of the kernel that averages out over pairs of sequences",
-    design="",
+    design=(
+        "A pilot (run 1000, 40 seeds) knows exponents to ± 0.016 and mean errors to ± 1.0 % of the kernel: supported"
+        " in all resampled runs if theory is true. Blocks of one draw give the small M for nothing."
+    ),
 )
