@@ -155,5 +155,8 @@ CLAIM = Claim(
         *kit.leaks("attention", "network"),
     ),
     unseen="how far ahead attention is: a network up to 1.5 times better than it is would be supported too",
-    design="",
+    design=(
+        "A pilot (run 1000, 8 seeds) has log ratios of 0.75 to 3.5 with errors of 0.04 to 0.09: supported in all"
+        " resampled runs."
+    ),
 )
