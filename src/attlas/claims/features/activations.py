@@ -177,5 +177,8 @@ CLAIM = Claim(
         *kit.leaks("relu", "softmax"),
     ),
     unseen="a lead of softmax at smaller n, which is reported; differences below 0.05 of the variance",
-    design="",
+    design=(
+        "A pilot (run 1000, 16 seeds) has every test 22 standard errors or more inside: supported in all resampled"
+        " runs."
+    ),
 )
