@@ -244,5 +244,8 @@ CLAIM = Claim(
         Mutation("risks in units of sqrt(B)^{size:g}", (0.1, 0.8, 1.5), 0.8, _reordered),
     ),
     unseen="constants: the bound is vacuous at these sizes, and a risk ten times as large would be supported too",
-    design="",
+    design=(
+        "A pilot (run 1000, 6 seeds) has exponents of -0.66 to -1.18 with errors of 0.03 to 0.06 and steps of 0.45 to"
+        " 1.8 in the logarithm: supported in all resampled runs."
+    ),
 )
