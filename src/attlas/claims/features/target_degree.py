@@ -227,5 +227,8 @@ CLAIM = Claim(
         *kit.leaks("curves"),
     ),
     unseen="a different order of targets within one degree, and targets that are not among the twelve",
-    design="",
+    design=(
+        "A pilot (run 1000, 8 seeds) has rank correlations 0.98 with the degree and 0.82 with B, difference 0.155 ±"
+        " 0.046; the tests are 11 standard errors or more inside."
+    ),
 )
