@@ -228,5 +228,8 @@ CLAIM = Claim(
         *kit.leaks("plain", "biased"),
     ),
     unseen="a change of both exponents by the same amount below 0.3, and what happens beyond the largest d",
-    design="",
+    design=(
+        "A pilot (run 1000, 18 runs) has drops of the exponent of 0.48, 0.78 and 0.54 with errors of 0.08 to 0.11,"
+        " and the nearest test 5 standard errors inside: supported in 94 % of resampled runs."
+    ),
 )
