@@ -181,5 +181,8 @@ CLAIM = Claim(
         *kit.leaks("plain", "biased"),
     ),
     unseen="a rotated correlation that gains or loses less than a tenth at half of the variance",
-    design="",
+    design=(
+        "A pilot (run 1000, 6 seeds at each d) has log gains with errors of 0.015 to 0.04, supported in 93 % of"
+        " resampled runs; a seventh seed was added."
+    ),
 )
