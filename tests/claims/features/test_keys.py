@@ -34,7 +34,7 @@ def outcome(measurements):
 
 def test_exponents_decide():
     assert outcome(world()) is Outcome.SUPPORTED
-    assert outcome(world(attention=0.5)) is Outcome.REFUTED
+    assert outcome(world(attention=0.7)) is Outcome.REFUTED
     assert outcome(world(attention=-0.4)) is Outcome.REFUTED  # more keys do not make it cheaper
     assert outcome(world(network=0.5)) is Outcome.REFUTED
     assert outcome(world(seeds=1)[:2]) is Outcome.INCONCLUSIVE
