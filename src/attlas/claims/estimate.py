@@ -280,7 +280,8 @@ def _weighted(x: NDArray[np.float64], groups: Sequence[NDArray[np.float64]]) -> 
     weights = np.linalg.solve((design / assumed) @ design.T, design / assumed)  # (a, b) = weights @ means
     a, b = (float(w @ means) for w in weights)
     parts = weights[0] ** 2 * scatter / counts
-    freedom = float(parts.sum() ** 2 / np.sum(parts**2 / (counts - 1)))
+    own = parts / parts.sum()  # squares of tiny parts would be zero
+    freedom = float(1 / np.sum(own**2 / (counts - 1)))
     left, known = len(x) - 2, float(np.sum(counts - 1))
     pooled = float(np.sum((counts - 1) * scatter / (assumed * counts))) / known  # 1 if the law of variances is right
     residual = float(np.sum((means - a - b * x) ** 2 / assumed)) / pooled
