@@ -66,6 +66,8 @@ class Entrywise:
     @property
     def negative(self) -> float:
         """Share of the eigenvalues of S_hat below zero."""
+        if self.delta == 0:  # the teacher itself
+            return 0.0
         low = float(spectrum.edges(self.delta, self.rho)[0])
         if low >= 0:
             return 0.0
@@ -112,7 +114,7 @@ def entrywise(channel: Channel, alpha: float, rho: float, decay: float) -> Entry
     excess = a * omega**2 * Q + noise
     error = excess / room if room > 0 else (np.inf if excess > 0 else 0.0)
     delta = (noise + error) / a
-    training = (1 - 1 / (a * grown)) ** 2 * a * delta if np.isfinite(delta) else noise * 0.0
+    training = (1 - 1 / (a * grown)) ** 2 * a * delta if np.isfinite(delta) else 0.0
     return Entrywise(
         float(error), float(training), float(np.sqrt(rho)) / grown, float(delta), omega, float(rho), penalty
     )

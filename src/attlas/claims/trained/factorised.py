@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STUDENTS = {"factorised": "W W^T", "entrywise": "entries of S"}
-QUANTITIES = ("error", "trace", "share")
+QUANTITIES = {
+    "factorised": ("error", "share"),
+    "entrywise": ("error", "trace", "share"),
+}  # of W W^T the trace says nothing new
 WITHIN = {"error": 0.1, "trace": 0.08, "share": 0.08}  # of the theory's, as d grows
 SCATTER = {  # powers of ||S||^2, Tr S and the data's mean square, over what they tend to, with which these scatter
     "factorised_error": (0.0, 2.6, -0.5),
-    "factorised_trace": (0.0, 0.6, 0.4),
     "entrywise_error": (1.3, 0.0, -0.35),
     "entrywise_trace": (-0.5, 1.0, 0.4),
 }
@@ -69,7 +71,8 @@ def measure(point: Point, seed: int) -> Result:
     }
     for name, found in (("factorised", descended.value), ("entrywise", ridge.value)):
         plain = {"error": float(np.sum((found - task.S) ** 2)) / point.d, "trace": float(eigenvalues[name].mean())}
-        for what, value in plain.items():
+        for what in set(plain) & set(QUANTITIES[name]):
+            value = plain[what]
             result[f"{name}_{what}"] = value / float(np.prod(np.power(common, SCATTER[f"{name}_{what}"])))
     return result | _theories(point)
 
@@ -86,7 +89,6 @@ def _told(alpha: float, rho: float, decay: float) -> tuple[tuple[str, float], ..
     x = np.linspace(CUT, float(aim.edges(first.delta, rho)[-1]) - first.theta, 4001)
     return (
         ("theory_factorised_error", first.value),
-        ("theory_factorised_trace", first.trace),
         ("theory_factorised_share", float(np.trapezoid(first.spectrum(x), x))),
         ("theory_entrywise_error", second.value),
         ("theory_entrywise_trace", second.trace),
@@ -95,7 +97,7 @@ def _told(alpha: float, rho: float, decay: float) -> tuple[tuple[str, float], ..
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """Errors, traces and shares of eigenvalues of either student over those of its own theory tend to 1."""
+    """Errors, trace and shares of eigenvalues of either student over those of its own theory tend to 1."""
     least = min(m.result[f"{name}_error"] for m in measurements for name in STUDENTS)
     tests = [Test("smallest error", Exact(least), above(0))]
     if not least > 0:
@@ -104,7 +106,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         mine = [m for m in measurements if (m.point.alpha, m.point.decay) == (alpha, decay)]
         at = f"alpha={alpha:g} decay={decay:g}"
         for name, student in STUDENTS.items():
-            for what in QUANTITIES:
+            for what in QUANTITIES[name]:
                 key = f"{name}_{what}"
                 limit = finite_size([(m.point.d, m.result[key] / m.result[f"theory_{key}"]) for m in mine])
                 named = f"{at} {_quantity(name, what)} of {student}{OVER}"
@@ -114,7 +116,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     first = measurements[0].result
     reason = (
         f"theory gives W W^T the error {first['theory_factorised_error']:.3f} and the entries of S"
-        f" {first['theory_entrywise_error']:.3f}; errors, traces and shares tend to"
+        f" {first['theory_entrywise_error']:.3f}; errors, trace and shares tend to"
         f" {span(test.estimate.value for test in tests[1:])} times what theory says of each"
     )
     return decide(tests, reason, {f"predicted {RATIO}": _ratio(first, "theory_")})
@@ -147,7 +149,7 @@ def _errors(measurements: Sequence[Measurement[Point]]) -> list[Series]:
 def _ratios(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     rows = []
     for name, student in STUDENTS.items():
-        for what in QUANTITIES:
+        for what in QUANTITIES[name]:
             for m in measurements:
                 value = m.result[f"{name}_{what}"] / m.result[f"theory_{name}_{what}"]
                 rows.append((f"{_quantity(name, what)} of {student}", _settings(m.point), 1 / m.point.d, value, 1.0))
@@ -212,7 +214,7 @@ CLAIM = Claim(
     statement=(
         "Decay on W, S = W W^T, acts as a trace penalty (Boncoraglio et al. 2025) and the same decay on the entries of S as"
         " ridge regression (Hastie et al. 2022): on the same data the errors of the two students, and their ratio, tend to"
-        " their own theory's to 10 %, traces and shares of non-zero or negative eigenvalues to 8 %."
+        " their own theory's to 10 %, the trace of the second and the shares of non-zero or negative eigenvalues to 8 %."
     ),
     formula=(
         r"\lambda d\operatorname{Tr}S:\ \hat S=(R-\theta)_{+};\qquad\tfrac{\lambda d}{2}\lVert S\rVert^2:\ \hat S="
@@ -222,7 +224,7 @@ CLAIM = Claim(
     source="boncoraglio2025inductive; hastie2022surprises; this comparison is ours",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d) for d in (20, 30, 44, 64)], seeds=(64, 36, 20, 10)),
+        "quick": Sweep([Point(d=d) for d in (20, 30, 44, 64)], seeds=(84, 46, 26, 13)),
         "full": Sweep(
             [Point(d=d, alpha=a, decay=lam) for a, lam in ((0.15, 0.2), (0.1, 0.1)) for d in (40, 60, 90, 140)],
             seeds=(100, 50, 24, 10) * 2,

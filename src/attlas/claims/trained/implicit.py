@@ -28,7 +28,7 @@ STARTS = {"prior": 1.0, "small": 0.05}
 FITTED = 1e-5  # of the mean loss at S = 0: descent has fitted its data
 TRACE, ERROR = 1.1, 0.05  # what sets descent apart: times the smallest trace; logarithm of the ratio of errors
 TRACES, ERRORS = "trace over the smallest, as d grows", "logarithm of the error over that of the smallest trace"
-STEPS = 3000  # of the splitting that finds the smallest trace
+STEPS = 10_000  # of the splitting that finds the smallest trace
 
 
 class Point(Settings):
@@ -70,7 +70,7 @@ def measure(point: Point, seed: int) -> Result:
 
 @lru_cache(maxsize=64)
 def _bayes(alpha: float, rho: float) -> float:
-    return aim.state_evolution(aim.Softmax(2), alpha, rho, steps=0, throw=False).value
+    return float(aim.state_evolution(aim.Softmax(2), alpha, rho, steps=0, throw=False).value)
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:

@@ -78,8 +78,8 @@ def compared(m: Measurement[Point]) -> dict[str, float]:
     """Return what a run says of the law.
 
     ``shift`` is theta over the theory's, from the mean eigenvalue: that of the law falls by its share of non-zeros when
-    theta grows. ``zeros`` and ``spread`` are the share of zeros and the mean square over the law's; ``apart`` is the mean distance
-    between the eigenvalues and the quantiles of the law, over the mean of the law.
+    theta grows. ``zeros`` and ``spread`` are the share of zeros and the mean square over the law's; ``apart`` is the mean
+    distance between the eigenvalues and the quantiles of the law, over the mean of the law.
     """
     values = np.asarray(m.result["eigenvalues"], dtype=float)
     delta, theta = float(m.result["delta"]), float(m.result["theta"])
@@ -214,8 +214,8 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Left: mean distance of the eigenvalues of the trained matrix from the quantiles of the predicted law, over the mean"
-        " of the law, against d. Right: the law, its density and at 0 its share of zeros (bar), with the share of zeros at the"
-        " largest d (mark). Points are means over data sets with standard errors."
+        " of the law, against d. Right: the law, its density and at 0 its share of zeros (bar), with the share of zeros at"
+        " the largest d (mark). Points are means over data sets with standard errors."
     ),
     finding=finding,
     series=series,

