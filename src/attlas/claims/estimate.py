@@ -111,8 +111,9 @@ class Share:
 
     def distance(self, edge: float) -> float:
         """Return (value - edge) in standard errors that a share of `edge` would have."""
-        spread = np.sqrt(edge * (1 - edge) / self.trials)
-        return float((self.value - edge) / spread) if spread > 0 else Exact(self.value).distance(edge)
+        if not 0 < edge < 1:
+            return Exact(self.value).distance(edge)
+        return float((self.value - edge) / np.sqrt(edge * (1 - edge) / self.trials))
 
     def numbers(self, name: str) -> dict[str, float]:
         """Return the share, its interval and the number of trials."""
