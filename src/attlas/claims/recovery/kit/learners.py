@@ -188,7 +188,7 @@ def cost(point: Point) -> Cost:
         iterations = 1500 if point.scale > SHARP else 200
         return Cost(iterations * (3e-4 + 1.5e-8 * point.n * work), 200_000_000)
     unknowns = point.heads * point.d**2
-    return Cost(0.02 + 15 * (5e-10 * point.n * point.k * unknowns**2 + 1e-3 * point.heads**2), 200_000_000)
+    return Cost(0.02 + 15 * (5e-10 * point.n * point.k * unknowns**2 + 5e-4 * point.heads**2), 200_000_000)
 
 
 def label(point: Point) -> str:
