@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
 RIGHT = 1e-10  # the relative residual that ends a run
 STARTS = 5
+STEPS = 40  # from each start: those that succeed take 5 to 30
 SHARE = 0.9  # of the runs that must end right
-OFF = 0.5  # by which an exponent may differ from that of the algebra of a step
 LETTERS = {"d": "d", "k": "k", "heads": "m"}
+# by how much an exponent may differ from that of the algebra of a step; more heads take more steps, too
+OFF = {"d": (-0.5, 0.5), "k": (-0.5, 0.5), "heads": (-0.25, 1.0)}
 
 
 class Point(Settings):
@@ -50,7 +52,7 @@ def measure(point: Point, seed: int) -> Result:
     _, plain, _ = planted("boolean", point.heads, point.d, point.k, point.scale, point.n, seed)
     data = Counting(plain.X, plain.queries, plain.Y)
     starts = (random_start(point.heads, point.d, stream(seed, "start", str(number))) for number in range(STARTS))
-    fit = best_of(data, starts, done=RIGHT, tol=RIGHT, max_steps=100)
+    fit = best_of(data, starts, done=RIGHT, tol=RIGHT, max_steps=STEPS)
     trials = len(data.calls) / point.heads
     return {
         "steps": float(fit.steps),
@@ -106,8 +108,8 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
             Test(
                 f"exponent in {letter}",
                 resampled(_exponent, logs),
-                between(predicted - OFF, predicted + OFF),
-                predicted,
+                between(*(predicted + off for off in OFF[name])),
+                predicted if name != "heads" else None,
             ),
             Test(
                 f"misfit of an exponential in {letter}, more than of a power law",
@@ -125,11 +127,11 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
 
 
 def _exponent(logs: Mapping[float, NDArray[np.float64]]) -> float:
-    return slope_of(np.log(list(logs)), [float(np.mean(own)) for own in logs.values()])
+    return slope_of(np.log(list(logs)), [float(np.median(own)) for own in logs.values()])
 
 
 def _law(logs: Mapping[float, NDArray[np.float64]]) -> float:
-    return -exponential_over_power(list(logs), [float(np.mean(own)) for own in logs.values()])
+    return -exponential_over_power(list(logs), [float(np.median(own)) for own in logs.values()])
 
 
 def _along(measurements: Sequence[Measurement[Point]], name: str) -> list[Measurement[Point]]:
@@ -148,8 +150,8 @@ def finding(numbers: Numbers) -> str:
         for name in LETTERS.values()
     }
     return (
-        f"The work to recover a layer is a power of each: the exponent is {said['d']} in d, {said['k']} in k and {said['m']}"
-        " in the number of heads m"
+        f"The median work to recover a layer is a power of each: the exponent is {said['d']} in d, {said['k']} in k and"
+        " {said['m']} in the number of heads m"
     )
 
 
@@ -225,26 +227,26 @@ CLAIM = Claim(
     id="recovery.cost",
     version=2,
     statement=(
-        "The work of recovering generic layers by variable projection is a power of d, of k and of the number of heads m = 1"
-        " to 6, rather than an exponential, with the exponents of the algebra of one step to 0.5. Chen and Li's (2024)"
-        " algorithm is polynomial in d and k, too, but exponential in m, and their lower bound is about other layers than"
-        " these."
+        "The median work of recovering generic layers by variable projection is a power of d (4 to 14), of k (2 to 16) and"
+        " of the number of heads m (1 to 6) rather than an exponential: the exponents in d and k are those of the algebra of"
+        " one step to 0.5, and that in m is at most one more. Chen and Li's (2024) algorithm is polynomial in d and k, too,"
+        " but exponential in m, and their lower bound is about other layers than these."
     ),
     formula=(r"\text{work}=O\big(N m^2 d^4+(m d^2)^3+m^3 d^6\big),\qquad N=nk"),
     source="chen2024provably, whose own algorithm is exponential in the heads; the learner here is ours",
     settings=Point,
     tiers={
         "quick": Sweep(
-            [Point(d=d) for d in (3, 4, 6, 9, 12)]
+            [Point(d=d) for d in (4, 6, 9, 14)]
             + [Point(k=k) for k in (2, 8, 16)]
             + [Point(heads=m) for m in (1, 3, 4, 5, 6)],
-            seeds=[60, 60, 40, 16, 10] + [40] * 3 + [16] * 5,
+            seeds=[60, 40, 20, 12, 80, 40, 60, 40, 40, 40, 40, 40],
         ),
         "full": Sweep(
-            [Point(d=d, n=300) for d in (3, 4, 6, 8, 12, 16)]
+            [Point(d=d, n=300) for d in (4, 6, 9, 14, 20)]
             + [Point(k=k, n=300) for k in (2, 8, 16, 32)]
             + [Point(heads=m, n=300) for m in (1, 3, 4, 5, 6)],
-            seeds=[200, 200, 100, 100, 60, 30] + [100, 100, 100, 40] + [100] * 5,
+            seeds=[100, 100, 100, 50, 20] + [150, 100, 100, 40] + [100] * 5,
         ),
     },
     measure=measure,
@@ -286,5 +288,8 @@ CLAIM = Claim(
         ),
     ),
     unseen="Layers that are not generic, more than six heads, and what memory traffic adds to the operations.",
-    design="DESIGN",
+    design=(
+        "In a pilot log work scattered by 0.1 to 0.5, with a tail of failed starts, hence medians; the seeds let a power law"
+        " be told from an exponential between sizes whose ratio is 3.5 to 8."
+    ),
 )
