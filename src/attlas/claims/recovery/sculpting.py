@@ -152,7 +152,7 @@ def cost(point: Point) -> Cost:
     size = point.d + point.d**2 * (point.d + 1) / 2
     regression = 1e-10 * point.n * point.k * size**2
     return Cost(
-        1 + regression + 2e-5 * point.n + 2e-4 * point.heads**2 * point.d**3,
+        1.8 + regression + 2e-5 * point.n + 2e-4 * point.heads**2 * point.d**3,
         int(3e8 + 100 * point.n * point.k * point.d),
     )
 
@@ -162,9 +162,9 @@ CLAIM = Claim(
     version=2,
     statement=(
         "Examples on which the heads agree carve a convex body that tells where the heads are, before any polish: with two"
-        " heads the same search leaves less than half the residual in it than with a random span, or a random proxy and"
-        " span, and the flattest direction of the body has a cosine above 0.7 with the difference of the heads. Sculpting is"
-        " Chen and Li's (2024)."
+        " heads (d = 8, logits of standard deviation 3) the same search leaves less than half the residual in it than with a"
+        " random span, or a random proxy and span, and the flattest direction of the body has a cosine above 0.7 with the"
+        " difference of the heads. Sculpting is Chen and Li's (2024)."
     ),
     formula=(
         r"x_r^\top\Theta_i\,(x_b-x_c)=\log\frac{p_b}{p_c}\quad\text{for every head }i,\text{ where all attend alike}"
@@ -172,7 +172,7 @@ CLAIM = Claim(
     source="chen2024provably, its algorithm in outline; thresholds and search are ours",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=6, n=4000), Point(d=8, n=4000)], seeds=6),
+        "quick": Sweep([Point(n=4000)], seeds=8),
         "full": Sweep(
             [
                 Point(heads=m, d=d, k=k, scale=s, n=n)
@@ -184,7 +184,7 @@ CLAIM = Claim(
                     (2, 8, 4, 3.0, 20_000),
                 )
             ],
-            seeds=12,
+            seeds=[40, 12, 12, 12, 12],
         ),
     },
     measure=measure,
@@ -214,7 +214,10 @@ CLAIM = Claim(
             change=changed(lambda r, size: {"sculpted": r["random_span"] / size}),
         ),
         Mutation(
-            "the span has a cosine of {size:g}", (0.8, 0.5, 0.2), 0.5, change=changed(lambda _, size: {"cosine": size})
+            "the cosine of the span is {size:g} of what it is",
+            (0.8, 0.5, 0.2),
+            0.5,
+            change=changed(lambda r, size: {"cosine": size * r["cosine"]}),
         ),
         Mutation(
             "the truth leaks: the residual is {size:g}",
@@ -225,5 +228,8 @@ CLAIM = Claim(
         Mutation("outputs belong to other examples", (1.0,), 1.0, measure=_blind),
     ),
     unseen="Whether sculpting helps after a polish, and more heads or tokens, where the span is lost.",
-    design="DESIGN",
+    design=(
+        "In a pilot at d = 8 the residual was ten times smaller than with a random span, log ratio 2.3 with a scatter of"
+        " 0.5; eight layers show a factor of two. At d = 6 one body in three was lost, so it is left to the full tier."
+    ),
 )
