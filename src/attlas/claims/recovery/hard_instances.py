@@ -199,5 +199,8 @@ CLAIM = Claim(
         ),
     ),
     unseen="A learner that needs more steps or examples than these budgets, or that eliminates over GF(2).",
-    design="DESIGN",
+    design=(
+        "In a pilot accuracies were 0.488 to 0.494 with a scatter of 0.02, and 0.94 or more on controls; six layers suffice."
+        " It shares the sizes of recovery.lower-bound at m = 5, not its data."
+    ),
 )

@@ -49,7 +49,7 @@ def parity(layer: Layer, X: Array) -> Array:
 
 def on_slice(X: Array) -> Array:
     """Return the pairs of tokens that differ in their last coordinate: elsewhere the output betrays nothing."""
-    return X[X[:, 0, -1] != X[:, 1, -1]]
+    return np.asarray(X[X[:, 0, -1] != X[:, 1, -1]])
 
 
 def deviation(layer: Layer, X: Array) -> float:
@@ -75,7 +75,7 @@ def unseen_accuracy(truth: Layer, guess: Layer, X: Array, seen: Array) -> float:
 
 
 def _key(token: Array) -> bytes:
-    return (token * token[-1]).astype(np.int8).tobytes()
+    return bytes((token * token[-1]).astype(np.int8).tobytes())
 
 
 class Task(NamedTuple):
