@@ -196,5 +196,8 @@ CLAIM = Claim(
         ),
     ),
     unseen="How the steps that are needed grow with m, and learners that are no descent.",
-    design="DESIGN",
+    design=(
+        "In a pilot accuracies were 0.81 at two coordinates and 0.48 to 0.49 from four on, with a scatter of 0.02, and 0.95"
+        " or more on controls; five layers suffice. At m = 5 it shares the sizes of recovery.hard-instances, not its data."
+    ),
 )
