@@ -42,7 +42,7 @@ def test_true_heads_must_be_inside_and_random_ones_outside():
     assert CLAIM.verdict(bodies(random=0.6)).outcome is Outcome.REFUTED
     assert CLAIM.verdict(bodies(whole=True)).outcome is Outcome.REFUTED
     assert CLAIM.verdict(bodies(third=0.95)).outcome is Outcome.REFUTED
-    assert CLAIM.verdict(bodies(close=0.9)).outcome is Outcome.REFUTED
+    assert CLAIM.verdict(bodies(close=0.86)).outcome is Outcome.REFUTED
     assert CLAIM.verdict(bodies(seeds=1)).outcome is Outcome.INCONCLUSIVE
     assert len(CLAIM.draw(bodies()).axes) == 1
     worded(CLAIM, bodies(), "the median head needs a slack of 8")

