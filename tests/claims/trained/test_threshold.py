@@ -55,12 +55,13 @@ def test_constraints_hold_for_the_teacher():
 def test_the_smallest_trace_is_that_of_the_convex_problem():
     """And the largest is not; both fit."""
     channel = aim.Softmax(2)
-    task = aim.sample(channel, 10, 0.1, 0.5, 1)
+    task = aim.sample(channel, 16, 0.12, 0.5, 1)
     rows, values = kit.constraints(task, channel)
     least, ended = kit.extreme_trace(rows, values, 1.0, 20_000, 1e-6)
     assert ended
-    decayed = aim.minimise(task.X, task.y, channel, 1e-5, tol=1e-6, max_steps=40_000, throw=False)
-    assert least == pytest.approx(decayed.value, abs=0.01)
+    decayed = aim.minimise(task.X, task.y, channel, 1e-3, tol=1e-5)
+    assert np.trace(least) == pytest.approx(np.trace(decayed.value), rel=0.02)
+    assert np.linalg.norm(least - decayed.value) < 0.1 * np.linalg.norm(least)
     assert rows @ least.ravel() == pytest.approx(values, abs=1e-3)
     assert np.linalg.eigvalsh(least)[0] > -1e-9
     most, _ = kit.extreme_trace(rows, values, -1.0, 2000)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PLACES = (0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.2)  # samples, over those of the interpolation threshold
 TOP, BEFORE = 4, 0  # of these: where the peak is, and what it is held against
-PLACE, HEIGHT, CURE = 0.12, 0.25, 0.25  # at the largest d: finite sizes are in them
+PLACE, HEIGHT, CURE = 0.1, 0.25, 0.3  # at the largest d: finite sizes are in them
 RISE = 0.1  # logarithm: a peak is 10 % above what lies before it, and after
 STEP = 0.02  # of alpha: to have the slope of the theory
 
@@ -254,8 +254,8 @@ CLAIM = Claim(
     version=2,
     statement=(
         "With noise and a decay far below the best, the error peaks near the interpolation threshold, where and as high as"
-        " the theory of Boncoraglio et al. 2025 says: at the largest d its place to 12 %, its height to 25 %; the best decay"
-        " leaves the predicted share of it, to 25 %."
+        " the theory of Boncoraglio et al. 2025 says: at the largest d its place to 10 %, its height to 25 %; the best decay"
+        " leaves the predicted share of it, to 30 %."
     ),
     formula=(
         r"\lambda\to0:\quad A\,\Delta=\sigma^2+E,\qquad\text{the peak where }\theta=0\text{ and }"
@@ -279,7 +279,7 @@ CLAIM = Claim(
     finding=finding,
     series=series,
     mutations=[
-        Mutation("the threshold lies at {size:g} of its place", (0.95, 0.8, 0.6), 0.8, change=_moved),
+        Mutation("the threshold lies at {size:g} of its place", (0.95, 0.8, 0.7, 0.6), 0.7, change=_moved),
         Mutation("the threshold lies at {size:g} times its place", (1.05, 1.25, 1.5, 2.2), 1.25, change=_moved),
         Mutation("the predicted peak is {size:g} times as high", (1.1, 2.0, 10.0), 2.0, change=scaled("theory")),
         Mutation("there is no peak ({size:g} of its logarithm cut)", (0.2, 1.0), 1.0, change=changed(_flat)),
@@ -288,5 +288,10 @@ CLAIM = Claim(
             "the teacher leaks: errors are {size:g} of what they are", (0.5, 0.0), 0.5, change=scaled("small", "best")
         ),
     ],
+    design=(
+        "A pilot showed that with less noise or decay single samples with very negative outputs govern the error before the"
+        " peak at d < 100; noise 4 and decay 0.03 avoid that. At d = 44 the standard errors of place and height are 1.5 and"
+        " 2 %, and a true theory is supported in over 95 % of runs; corrections of finite size lie inside the tolerances."
+    ),
     unseen="the cusp of the limit without decay: at these sizes single samples with very negative outputs hide it",
 )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 STARTS = {"prior": 1.0, "small": 0.05}
 FITTED = 1e-5  # of the mean loss at S = 0: descent has fitted its data
-TRACE, ERROR = 1.1, 0.05  # what sets descent apart: times the smallest trace; logarithm of the ratio of errors
+TRACE, ERROR = 1.05, 0.05  # what sets descent apart: times the smallest trace; logarithm of the ratio of errors
 TRACES, ERRORS = "trace over the smallest, as d grows", "logarithm of the error over that of the smallest trace"
 STEPS = 10_000  # of the splitting that finds the smallest trace
 
@@ -175,8 +175,8 @@ CLAIM = Claim(
     version=2,
     statement=(
         "Without decay, gradient descent with momentum from a start like the prior does not end in the solution of the"
-        " smallest trace: as d grows its trace is more than 1.1 times as large, at the largest d its error more than 5 %"
-        " larger, and its trace is larger than from a small start."
+        " smallest trace: as d grows its trace is more than 5 % larger, at the largest d its error more than 5 % larger,"
+        " and its trace is larger than from a small start."
     ),
     formula=(
         r"\lVert\hat S_{\text{descent}}-S\rVert>\lVert\hat S_{\text{trace}}-S\rVert,\qquad"
@@ -185,7 +185,7 @@ CLAIM = Claim(
     source="boncoraglio2025inductive; this comparison is ours",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d, steps=3000) for d in (16, 22, 30, 42)], seeds=(6, 5, 5, 8)),
+        "quick": Sweep([Point(d=d, steps=3000) for d in (16, 22, 30, 42)], seeds=(8, 6, 6, 10)),
         "full": Sweep(
             [
                 Point(alpha=a, d=d, student=s, steps=20_000)
@@ -224,5 +224,10 @@ CLAIM = Claim(
             "descent learns nothing: its error is {size:g} times what it is", (1.2, 5.0), 5.0, change=scaled("prior")
         ),
     ],
+    design=(
+        "In a pilot the trace was 1.21 times the smallest (standard error 0.034 of the limit) and the error 1.35 times (0.05"
+        " in logarithms at d = 42); with these seeds such a gap is found in over 90 % of runs. No theory says how large it"
+        " is."
+    ),
     unseen="other optimisers: with small steps or Adam descent ends still farther away",
 )

@@ -229,5 +229,9 @@ CLAIM = Claim(
             "eigenvalues are {size:g} times what they are", (1.02, 1.1, 2.0, 0.0), 1.1, change=scaled("eigenvalues")
         ),
     ],
+    design=(
+        "A pilot at several samples and decays chose the one at which the mean eigenvalue says most of theta (standard error"
+        " 0.5 % of it); with these tolerances a true law is supported in about 94 % of runs, and theta 8 % off is refuted."
+    ),
     unseen="a law that differs from this one by less than these tolerances, and single eigenvalues outside the bulk",
 )
