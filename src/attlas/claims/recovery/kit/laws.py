@@ -1,4 +1,4 @@
-"""Power law or exponential: both are fitted, and the difference of their misfits is what is tested."""
+"""Power law, polynomial or exponential: both are fitted, and the difference of their misfits is what is tested."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,3 +19,14 @@ def misfit(x: ArrayLike, y: ArrayLike) -> float:
 def exponential_over_power(x: ArrayLike, logs: ArrayLike) -> float:
     """Return how much less of log y an exponential in x leaves over than a power law: positive if it fits better."""
     return misfit(np.log(np.asarray(x, dtype=float)), logs) - misfit(x, logs)
+
+
+def polynomial_over_exponential(x: ArrayLike, logs: ArrayLike, polynomial: ArrayLike) -> float:
+    """Return how much less of log y a known polynomial times a power of x leaves over than an exponential does.
+
+    Both have two free numbers: y = C P(x) x^p, given log P at every x, and y = C e^(b x).
+    """
+    place, height = np.asarray(x, dtype=float), np.asarray(logs, dtype=float)
+    rest = height - np.asarray(polynomial, dtype=float)
+    left = rest - np.polyval(np.polyfit(np.log(place), rest, 1), np.log(place))
+    return misfit(place, height) - float(left @ left / np.sum((height - height.mean()) ** 2))
