@@ -1,23 +1,26 @@
 """Approximate message passing: the algorithm that follows the state evolution."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attlas.aim.channels import Channel, ChannelDefaults, complete
-from attlas.aim.channels.channel import doubling
+from attlas.aim import multipliers
+from attlas.aim.channels import Channel, complete
 from attlas.aim.denoiser import denoise
 from attlas.aim.model import widths
-from attlas.aim.projections import back_projection, distance, indices, squared_norms
-from attlas.aim.spectrum import mmse
+from attlas.aim.sensing import Course, Sensing, distances
 from attlas.errors import InputError
 from attlas.inputs import array, integer, real
 from attlas.layers import symmetric
-from attlas.numerics import Event, Progress, Solution, Status
+from attlas.numerics import Progress, Solution, Status
 
 Array = NDArray[np.float64]
+
+_NEAR = 1.5  # times its limit: where V ends its fall, and the method of multipliers takes over
+_FIXED = 1e-3  # relative change of V: it is at its fixed point
+_RUNAWAY, _LARGE = 20.0, 3.0  # a change over V of so many times the smallest before, and of at least so much
 
 
 @dataclass(frozen=True)
@@ -27,13 +30,14 @@ class Estimate(Solution[Array]):
     Attributes
     ----------
     value, S_hat : array of shape (d, d) or (L, d, d)
-        The estimate of S.
+        The estimate of S; where it has not converged, the one of the smallest residual.
     residual : float
-        ||S_hat - old||^2/d of the last step.
+        ||S_hat - old||^2/d of the step that gave it, with the change of the scores in the method of multipliers.
     history : array of shape (steps + 1,) or (steps + 1, L)
-        V of every iteration: the error that the algorithm estimates for itself.
+        V of every iteration: the error that the algorithm expects of itself.
     mse : array of the same shape
-        ||S - S_hat||^2 / d of every iteration, if S was given, else empty; the first is that of the prior mean.
+        ||S - S_hat||^2 / d of the estimate after every iteration, if S was given, else empty; the first is that of the prior
+        mean, the last that of `value`.
     """
 
     mse: Array = field(default_factory=lambda: np.empty(0))
@@ -51,10 +55,8 @@ def message_passing(
     rho: ArrayLike,
     *,
     S: ArrayLike | None = None,
-    damping: float = 0.5,
-    norm_correct: bool = False,
     tol: float = 1e-7,
-    max_steps: int = 300,
+    max_steps: int = 1000,
     throw: bool = True,
     progress: Progress | None = None,
 ) -> Estimate:
@@ -62,34 +64,35 @@ def message_passing(
 
     From the prior mean S_hat = sqrt(rho) I, V = 1, repeat
 
-        omega_ab = (x_a^T S_hat x_b - delta_ab Tr S_hat)/sqrt(d) - V (1 + delta_ab) g_ab     (old g; damped with V)
-        g = score(y, omega, V),   qhat = 2 alpha G2(V)
-        R = S_hat + 2/(d qhat) sum_mu (X_mu^T H_mu X_mu - Tr(H_mu) I)/sqrt(d)                 (H = g, off-diagonal halved)
-        S_hat = denoise(R, 1/qhat),   V = F(1/qhat),
+        omega_ab = (x_a^T S_hat x_b - delta_ab Tr S_hat)/sqrt(d) - V v_ab g_ab     (old g; half of it, half of the old omega)
+        g = score(y, omega, V v),   D = 1/(2 alpha G2(V))
+        R = S_hat + (2 D/d) sum_mu (X_mu^T H_mu X_mu - Tr(H_mu) I)/sqrt(d)         (H = g, off-diagonal halved)
+        S_hat = denoise(R, D),   V = (F(D) + V)/2,
 
-    for every layer, with its own indices, score and denoiser: of several layers this is the diagonal approximation.
+    with the variance v_ab = 2 ||X_ab||^2/d of each sample where the score takes one (linear, softmax), its mean 1 + delta_ab
+    elsewhere. V waits while S_hat still moves by more than V. Once V is near its fixed point, which the state evolution
+    gives without the data, the method of multipliers (`multipliers`) finds the fixed point of S_hat; also from the start,
+    where message passing runs away.
+
+    Several layers have their own indices, score and denoiser each, which is the diagonal approximation, and message passing
+    alone.
 
     Parameters
     ----------
     X : array of shape (n, T, d)
-        Gaussian tokens; at most four times their memory is used.
+        Gaussian tokens. Four times their memory is used, and some fifty times that of y.
     y : array of shape (n, T, T)
     channel : Channel
     rho : float
         Width of the teacher over d; for several layers also one for each.
     S : array of shape (d, d) or (L, d, d), optional
         The teacher, to follow the true error. It does not enter the estimate.
-    damping : float, default 0.5
-        Of omega and V. Undamped, the algorithm follows the state evolution only while the norms of x x^T behave as
-        those of Gaussian matrices, a few steps.
-    norm_correct : bool, default False
-        Use the variance 2 V ||X_ab||^2/d of each sample instead of its mean V (1 + delta_ab); for channels whose score takes
-        one, as softmax and linear do.
     tol : float, default 1e-7
-        Converged when ||S_hat - old||^2/d < tol * V, or V has reached the `floor` of the channel (1e-9). At least the
-        channel's `score_error`: 1e-3 for hardmax of three and more tokens, 1e-4 for `Deep` at its default accuracy.
-    max_steps : int, default 300
-        Near a threshold about 1/|1 - alpha/alpha_c| are needed.
+        Converged when V is at its fixed point and a step changes S_hat by ||S_hat - old||^2/d < tol * V. Where V falls to
+        the `floor` of the channel (1e-9), as in perfect recovery: by less than V, and S_hat has the rank of the teacher. At
+        least the channel's `score_error`: 1e-3 for hardmax of three and more tokens, 1e-4 for `Deep` at its default accuracy.
+    max_steps : int, default 1000
+        Some 30 suffice away from a threshold; near it about 1/|1 - alpha/alpha_c| times as many.
     throw : bool, default True
         Raise `ConvergenceError` if not converged; otherwise the status says so.
     progress : callable, optional
@@ -97,74 +100,75 @@ def message_passing(
 
     References
     ----------
-    boncoraglio2025bayes, the GAMP-RIE algorithm.
+    boncoraglio2025bayes, the GAMP-RIE algorithm; the denoiser off the support and the second phase are ours.
     """
-    known = complete(channel)
-    damping, tol = real(damping, "damping", least=0), real(tol, "tol", above=0)
-    if damping >= 1:
-        raise InputError(f"damping must be in [0, 1); got {damping}")
-    if norm_correct and not known.variance_per_sample:
-        raise InputError(f"norm_correct needs a score that takes a variance per sample; that of {channel!r} does not")
+    known, tol = complete(channel), real(tol, "tol", above=0)
     X = array(X, "X", ("n", "T", "d"), (None, known.tokens, None))
     y = known.check(y)
-    L, (n, T, d) = known.layers, X.shape
+    L, (n, _, d) = known.layers, X.shape
     if len(y) != n:
         raise InputError(f"X has {n} sequences and y has {len(y)}")
-    rhos, alpha = widths(rho, L), n / d**2
-    truth = (
-        None
-        if S is None
-        else [symmetric(own, d) for own in ([S] if L == 1 else array(S, "S", ("L", "d", "d"), (L, d, d)))]
-    )
-    tol, floor = max(tol, known.score_error), known.floor
-    S_hat = np.sqrt(rhos)[:, None, None] * np.eye(d)
-    V, damped_V, g, omega = np.ones(L), np.ones(L), np.zeros((L, n, T, T)), np.zeros((L, n, T, T))
-    # variances of the indices of each sample over their mean; 1 without the correction
-    ratio: Any = squared_norms(X) / doubling(T) if norm_correct else 1.0
-    history, mse = [V], [] if truth is None else [_distances(truth, S_hat)]
-    status, residual = Status.OUT_OF_STEPS, np.inf
-    max_steps = integer(max_steps, "max_steps")
-    for step in range(1, max_steps + 1):
-        eta = damping if step > 1 else 0.0
-        fresh = np.stack([indices(X, own) for own in S_hat]) - V[:, None, None, None] * ratio * doubling(T) * g
-        omega, damped_V = (1 - eta) * fresh + eta * omega, (1 - eta) * V + eta * damped_V
-        g, G = _answers(known, y, omega, damped_V, 1 + rhos, ratio)
-        if not np.isfinite(g).all():
-            raise InputError(f"the score of {channel!r} is not finite at step {step}; check it for NaN and overflow")
-        qhat = 2 * alpha * G
-        before, new = S_hat, []
-        for own, precision, seen, width in zip(S_hat, qhat, g, rhos, strict=True):
-            R = own + 2 / (d * precision) * back_projection(X, seen)
-            new.append(denoise(R, 1 / precision, width))
-        S_hat = np.stack(new)
-        V = np.maximum([float(mmse(1 / precision, width)) for precision, width in zip(qhat, rhos, strict=True)], floor)
-        changes = _distances(S_hat, before)
-        residual = float(changes.max())
-        history.append(V)
-        if truth is not None:
-            mse.append(_distances(truth, S_hat))
-        if progress is not None:
-            progress(Event(step, max_steps, f"step {step}, estimated error {V.max():.4g}", float(V.max())))
-        if not np.isfinite(residual):
-            status = Status.DIVERGED
-            break
-        if np.all((changes < tol * V) | (floor >= V)):
-            status = Status.CONVERGED
-            break
-    courses = (np.array(history), np.array(mse).reshape(-1, L))
+    truth = None
+    if S is not None:
+        truth = np.stack([symmetric(own, d) for own in ([S] if L == 1 else array(S, "S", ("L", "d", "d"), (L, d, d)))])
+    data = Sensing(X, y, known, widths(rho, L))
+    course = Course(np.ones(L), data.prior_mean(), truth, integer(max_steps, "max_steps"), progress)
+    found = _estimate(data, course, max(tol, known.score_error))
+    history, mse = course.arrays()
+    value = found.S
     if L == 1:
-        S_hat, courses = S_hat[0], (courses[0][:, 0], courses[1][:, 0])
-    found = Estimate(S_hat, status, residual, step, courses[0], mse=courses[1])
-    return found.or_raise("message passing") if throw else found
+        value, history, mse = value[0], history[:, 0], mse[:, 0]
+    estimate = Estimate(value, found.status, found.residual, course.steps, history, mse=mse)
+    return estimate.or_raise("message passing") if throw else estimate
 
 
-def _answers(channel: ChannelDefaults, y: Array, omega: Array, V: Array, Q: Array, ratio: Any) -> tuple[Array, Array]:
-    """Return score and information of every layer; a channel of one layer knows of no axis for it."""
-    if channel.layers == 1:
-        g = channel.score(y, omega[0], V[0] * ratio)[None]
-        return g, np.array([float(channel.information(V[0], Q[0]))])
-    return channel.score(y, omega, V), channel.information(V, Q).diagonal()
+def _estimate(data: Sensing, course: Course, tol: float) -> multipliers.Settled:
+    """Return what message passing finds, and where it stops short of a fixed point what the method of multipliers does."""
+    limit = data.limit() if data.channel.layers == 1 else None
+    end = _pass_messages(data, course, tol, limit)
+    if end.status is not None or limit is None:
+        return multipliers.Settled(end.S, end.status or Status.DIVERGED, end.residual)
+    if end.scores is not None:
+        return multipliers.settle(data, course, end.S, end.scores, limit, limit, tol)
+    S, V = data.prior_mean(), np.ones(1)
+    return multipliers.settle(data, course, S, data.score(data.indices(S), V), 1.0, limit, tol)
 
 
-def _distances(A: Any, B: Any) -> Array:
-    return np.array([distance(a, b) for a, b in zip(A, B, strict=True)])
+class _End(NamedTuple):
+    """Where message passing stops. Without a status the method of multipliers goes on, without scores from the start."""
+
+    S: Array
+    status: Status | None
+    residual: float
+    scores: Array | None = None
+
+
+def _pass_messages(data: Sensing, course: Course, tol: float, limit: float | None) -> _End:
+    """Iterate to a fixed point; if V has a `limit` only until V is near it, or the iteration runs away."""
+    floor = data.channel.floor
+    S, V = data.prior_mean(), np.ones(len(data.rhos))
+    omega, calmest = data.indices(S), np.inf
+    best, least = S, np.inf  # of the smallest change at the fixed point of V; before, there is only the last
+    while not course.over:
+        g = data.score(omega, V)
+        noise = data.noise(V)
+        error = np.maximum(data.error(noise), 1e-3 * floor)
+        R = S + noise[:, None, None] * data.back(g)
+        new = np.stack([denoise(*own) for own in zip(R, noise, data.rhos, strict=True)])
+        changes, S = distances(new, S), new
+        change, low = float(changes.max()), floor >= V
+        fixed = bool(np.all(low | (np.abs(error - V) < _FIXED * V)))
+        if not fixed or change < least:
+            best, least = S, change if fixed else np.inf
+        course.add(np.maximum(error, floor), best)
+        if fixed and np.all(changes < np.where(low, V, tol * V)) and (not low.any() or data.known(S, low)):
+            return _End(S, Status.CONVERGED, change)
+        relative = float(np.max(changes / V))
+        if limit is not None and relative > max(_RUNAWAY * calmest, _LARGE):
+            return _End(S, None, change)
+        calmest = min(calmest, relative)
+        omega = (data.indices(S) - error[:, None, None, None] * data.spread * g) / 2 + omega / 2
+        V = np.where((changes > V) & (V < 0.5), V, np.maximum((error + V) / 2, floor))
+        if limit is not None and limit > floor and V[0] <= _NEAR * limit:
+            return _End(S, None, change, g)
+    return _End(best, Status.OUT_OF_STEPS, change if np.isinf(least) else least)

@@ -108,7 +108,10 @@ def quadrature(delta: Array, rho: Array, low: Array, high: Array) -> Spectrum:
 
 
 def eigenvalue(w: Array, delta: Array, rho: Array) -> tuple[Array, Array]:
-    """Return x = f + 2 Delta u of w = log(f/s), and dx/dw, which is positive on the support."""
+    """Return x = f + 2 Delta u of w = log(f/s), and dx/dw, which is positive on the support.
+
+    As a function of f it is x = f + Delta s - Delta rho/f + Delta/(f + s Delta).
+    """
     s, ratio = np.sqrt(rho), np.exp(w)
     p = 1 / (delta + ratio)
     x = s * ratio + delta / s * (p - rho * np.expm1(-w))
@@ -120,16 +123,16 @@ def edges(delta: float, rho: float) -> Array:
     delta_, rho_ = _checked(delta, rho)
     if delta_.ndim:
         raise InputError("edges are of one spectrum; give numbers for delta and rho")
-    return np.array(_edges(float(delta_), float(rho_)))
+    return eigenvalue(edge_logarithms(float(delta_), float(rho_)), delta_, rho_)[0]
 
 
 @lru_cache(maxsize=16)
-def _edges(delta: float, rho: float) -> tuple[float, ...]:
-    """Return the edges; a step of message passing asks for them twice."""
+def edge_logarithms(delta: float, rho: float) -> Array:
+    """Return w = log(f/s) at the edges, ascending; a step of message passing asks for them more than once."""
     w, real = _edge_parameters(np.array(delta), np.array(rho))
-    w = np.sort(w[real].real)
-    p = 1 / (delta + np.exp(w))
-    return tuple(np.sqrt(rho) * np.exp(w) + delta / np.sqrt(rho) * (p - rho * np.expm1(-w)))
+    found = np.sort(w[real].real)
+    found.flags.writeable = False
+    return found
 
 
 def stieltjes(x: ArrayLike, delta: float, rho: float) -> NDArray[np.complex128]:

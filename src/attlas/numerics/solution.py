@@ -31,7 +31,7 @@ _ADVICE = {
     Status.CONVERGED: "",
     Status.OUT_OF_STEPS: "allow more (max_steps) or ask for less (tol) where possible, or take it as it is (throw=False)",
     Status.OUT_OF_TIME: "allow more seconds, or none to count steps alone",
-    Status.DIVERGED: "check the scale of the input, or damp it more",
+    Status.DIVERGED: "check the scale of the input, or take smaller steps where possible",
     Status.INACCURATE: "the quadrature behind it is too coarse: give it more nodes or samples",
 }
 

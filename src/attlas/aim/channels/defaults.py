@@ -25,12 +25,12 @@ class ChannelDefaults:
         Layers of the teacher, 1. With L > 1, omega, h and scores have shape (L, n, T, T), V and Q have one entry per
         layer, and `information` is an L x L matrix, G_lm = sum_{a <= b} (1 + delta_ab) E[g_l,ab g_m,ab].
     floor : float
-        V at which message passing ends: below it the score is rounding. 1e-9.
+        The least V of message passing: below it the score is rounding. 1e-9.
     centred : bool
         Whether `indices` are known up to one common shift of all entries only. False.
     variance_per_sample : bool
         Whether `score` also takes V as an array that broadcasts to omega, a variance V_ab (1 + delta_ab) for each sample
-        and pair, which ``message_passing(norm_correct=True)`` needs. False.
+        and pair, which message passing then gives it. False.
     """
 
     layers = 1

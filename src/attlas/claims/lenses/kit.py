@@ -57,9 +57,7 @@ class Predictions(NamedTuple):
 
 def message_passing(given: LearnerInput) -> Predictions:
     """Return the posterior mean of the attention, as message passing sees it. It knows the prior."""
-    found = aim.message_passing(
-        given.X, given.y, CHANNEL, given.rho, damping=0.8, norm_correct=True, tol=1e-5, max_steps=200, throw=False
-    )
+    found = aim.message_passing(given.X, given.y, CHANNEL, given.rho, tol=1e-5, max_steps=200, throw=False)
     V = float(found.history[-1])
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     spread = gaps(given.fresh, found.value)[..., None] + np.sqrt(3 * V) * nodes  # of h_aa - h_ab: variance 2V + V
