@@ -74,9 +74,9 @@ class Student:
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Return the Student-t interval."""
-        from scipy import stats
+        from scipy import special
 
-        half = float(stats.t.ppf((1 + level) / 2, self.freedom)) * self.error
+        half = float(special.stdtrit(self.freedom, (1 + level) / 2)) * self.error
         return self.value - half, self.value + half
 
     def distance(self, edge: float) -> float:
@@ -111,8 +111,9 @@ class Share:
 
     def distance(self, edge: float) -> float:
         """Return (value - edge) in standard errors that a share of `edge` would have."""
-        spread = np.sqrt(edge * (1 - edge) / self.trials)
-        return float((self.value - edge) / spread) if spread > 0 else Exact(self.value).distance(edge)
+        if not 0 < edge < 1:
+            return Exact(self.value).distance(edge)
+        return float((self.value - edge) / np.sqrt(edge * (1 - edge) / self.trials))
 
     def numbers(self, name: str) -> dict[str, float]:
         """Return the share, its interval and the number of trials."""
@@ -133,13 +134,15 @@ class Correlation:
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Return Fisher's interval."""
-        from scipy import stats
+        from scipy import special
 
-        half = float(stats.norm.ppf((1 + level) / 2)) * self._error
+        half = float(special.ndtri((1 + level) / 2)) * self._error
         return float(np.tanh(self._transformed - half)), float(np.tanh(self._transformed + half))
 
     def distance(self, edge: float) -> float:
         """Return the distance of the transformed values in standard errors."""
+        if not -1 < edge < 1:
+            return Exact(self.value).distance(edge)
         return float((self._transformed - np.arctanh(edge)) / self._error)
 
     def numbers(self, name: str) -> dict[str, float]:
@@ -269,10 +272,10 @@ def _weighted(x: NDArray[np.float64], groups: Sequence[NDArray[np.float64]]) -> 
     The weights follow a power law of the variances in x: weights from the scatter of a handful of seeds each would go with
     that scatter, and intervals of 99 % cover 97.8 %. The error is that of the scatter or of the law, the larger.
     """
-    from scipy import stats
+    from scipy import special
 
     means, counts = np.array([g.mean() for g in groups]), np.array([len(g) for g in groups])
-    least = 1e-30 * max(1e-270, float(np.max(means**2)))
+    least = max(1e-30 * float(np.max(means**2)), 1e-200)
     scatter = np.maximum([np.var(g, ddof=1) for g in groups], least)
     law = np.polyfit(np.log(x), np.log(scatter), 1, w=np.sqrt(counts - 1.0))
     assumed = np.exp(np.polyval(law, np.log(x))) / counts
@@ -280,11 +283,11 @@ def _weighted(x: NDArray[np.float64], groups: Sequence[NDArray[np.float64]]) -> 
     weights = np.linalg.solve((design / assumed) @ design.T, design / assumed)  # (a, b) = weights @ means
     a, b = (float(w @ means) for w in weights)
     parts = weights[0] ** 2 * scatter / counts
-    freedom = float(parts.sum() ** 2 / np.sum(parts**2 / (counts - 1)))
+    freedom = float(1 / np.sum((parts / parts.sum()) ** 2 / (counts - 1)))
     left, known = len(x) - 2, float(np.sum(counts - 1))
     pooled = float(np.sum((counts - 1) * scatter / (assumed * counts))) / known  # 1 if the law of variances is right
     residual = float(np.sum((means - a - b * x) ** 2 / assumed)) / pooled
-    misfit = float(stats.f.sf(residual / left, left, known)) if left else np.nan
+    misfit = float(special.fdtrc(left, known, residual / left)) if left else np.nan
     variance = max(float(parts.sum()), pooled * float(np.sum(weights[0] ** 2 * assumed)))
     return Student(a, float(np.sqrt(variance)), freedom), b, misfit
 

@@ -158,6 +158,15 @@ class Verdict:
     numbers: dict[str, float] = field(default_factory=dict)
     tests: tuple[Test, ...] = ()
 
+    @property
+    def strength_text(self) -> str:
+        """The strength with its unit, as people read it; nothing where nothing was tested."""
+        if not self.unit:
+            return ""
+        if not np.isfinite(self.strength):
+            return "exact" if self.strength > 0 else "fails outright"
+        return f"{self.strength:.2g} {self.unit}"
+
 
 def decide(tests: Sequence[Test], reason: str = "", numbers: Mapping[str, float] | None = None) -> Verdict:
     """Return the verdict of tests that must all hold.

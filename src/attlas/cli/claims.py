@@ -21,7 +21,7 @@ from attlas.cli.options import (
     parse_pairs,
     tier_of,
 )
-from attlas.cli.printing import brief, print_claims, print_json, print_verdicts
+from attlas.cli.printing import brief, print_claims, print_json, print_power, print_verdicts
 from attlas.errors import InputError
 
 
@@ -29,7 +29,7 @@ def list_claims(full: Full = False, as_json: Json = False, store: StorePath = ST
     """List every claim, door by door: its statement, its points and its status."""
     from attlas import lab
 
-    judged = lab.verdicts(None, tier_of(full), store=store, seed=seed)
+    judged = lab.verdicts(None, tier_of(full), store=store, seed=seed, shipped=True)
     if as_json:
         print_json([brief(entry) for entry in judged])
     else:
@@ -48,7 +48,7 @@ def show(
     from attlas import lab
 
     tier = tier_of(full)
-    (entry,) = lab.verdicts([claim], tier, store=store, seed=seed)
+    (entry,) = lab.verdicts([claim], tier, store=store, seed=seed, shipped=True, repeats=True)
     expected = lab.expect(lab.plan([entry.claim], tier, seed), store, workers)
     details = brief(entry) | {
         "source": entry.claim.source,
@@ -69,7 +69,13 @@ def show(
     )
     for point, count in zip(details["settings"], details["seeds"], strict=True):
         typer.echo("  " + ", ".join(f"{name}={value}" for name, value in point.items()) + f" ({count} seeds)")
-    typer.echo(f"\nVerdict: {entry.status}" + (f": {entry.verdict.reason}" if entry.verdict else ""))
+    for sentence in (entry.claim.design, entry.claim.unseen):
+        if sentence:
+            typer.echo(sentence)
+    origin = " (results that came with attlas)" if entry.shipped else ""
+    typer.echo(f"\nVerdict{origin}: {entry.status}" + (f": {entry.verdict.reason}" if entry.verdict else ""))
+    if entry.repeated:
+        typer.echo(f"Repeated: {entry.repeated}")
     for name, value in (entry.verdict.numbers if entry.verdict else {}).items():
         typer.echo(f"  {name}: {value:.6g}")
     typer.echo(f"\nRun it: {details['rerun']} (about {details['seconds_left']} s)")
@@ -104,6 +110,9 @@ def run(
             help="Setting of the Slurm jobs: queue, account, walltime, memory, interface, directives, prologue.",
         ),
     ] = None,
+    runs: Annotated[
+        int, typer.Option("--runs", min=1, help="Independent repetitions, with run numbers from --seed on.")
+    ] = 1,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run, without running it.")] = False,
     strict: Strict = False,
 ) -> None:
@@ -122,7 +131,7 @@ def run(
     if dry_run:
         from attlas.claims import find
 
-        expected = lab.expect(lab.plan(find(claims), tier, seed, grid, seeds), store, workers, chosen)
+        expected = lab.expect(lab.plan(find(claims), tier, seed, grid, seeds, runs), store, workers, chosen)
         script = lab.job_script(lab.slurm_settings(jobs)) if chosen == "slurm" else None
         _print_expected(expected, script, store, as_json)
         return
@@ -131,6 +140,7 @@ def run(
         tier,
         store=store,
         seed=seed,
+        runs=runs,
         workers=workers,
         executor=chosen,
         scheduler=scheduler,
@@ -138,13 +148,13 @@ def run(
         grid=grid,
         seeds=seeds,
     )
-    judged = lab.verdicts(claims, tier, store=store, seed=seed, grid=grid, seeds=seeds)
+    judged = lab.verdicts(claims, tier, store=store, seed=seed, grid=grid, seeds=seeds, repeats=True)
     if as_json:
         counts = {name: getattr(summary, name) for name in ("planned", "found", "computed", "elsewhere", "repaired")}
         print_json(counts | {"failed": summary.failed, "verdicts": [brief(entry) for entry in judged]})
     else:
         typer.echo(f"{summary.computed} points computed, {summary.found} were in {store} already", err=True)
-        print_verdicts(judged)
+        print_verdicts(judged, lambda entry: lab.agreement(entry, tier, seed))
     if summary.failed:
         typer.echo(f"attlas: {len(summary.failed)} points failed; run the same command again to retry them", err=True)
     if summary.failed or (strict and not all(entry.holds for entry in judged)):
@@ -159,16 +169,52 @@ def verdicts(
     seed: SeedNumber = 0,
     strict: Strict = False,
 ) -> None:
-    """Print the verdict of every claim, from what the store holds."""
+    """Print the verdict of every claim, from what the store holds; where it holds nothing, from what came with attlas."""
     from attlas import lab
 
-    judged = lab.verdicts(claims, tier_of(full), store=store, seed=seed)
+    tier = tier_of(full)
+    judged = lab.verdicts(claims, tier, store=store, seed=seed, shipped=True, repeats=True)
     if as_json:
         print_json([brief(entry) for entry in judged])
     else:
-        print_verdicts(judged)
+        print_verdicts(judged, lambda entry: lab.agreement(entry, tier, seed))
     if strict and not all(entry.holds for entry in judged):
         raise typer.Exit(1)
+
+
+def power(
+    claim: Annotated[str, typer.Argument(metavar="CLAIM", help="Id of a claim.")],
+    full: Full = False,
+    as_json: Json = False,
+    store: StorePath = STORE,
+    seed: SeedNumber = 0,
+    remeasure: Annotated[
+        bool, typer.Option("--remeasure", help="Also run broken learners, which takes as long as a run each.")
+    ] = False,
+) -> None:
+    """Show what the design of a claim can decide, from stored runs: how often a true claim is supported, what is refuted."""
+    from dataclasses import asdict
+
+    from attlas import lab
+    from attlas.claims.power import power as compute
+    from attlas.lab.progress import progress
+
+    (entry,) = lab.verdicts([claim], tier_of(full), store=store, seed=seed, shipped=True)
+    if entry.verdict is None:
+        command = f"attlas run {claim} --{tier_of(full)} --seed {seed}"
+        raise InputError(
+            f"{len(entry.records)} of {entry.planned} points of that run are stored; `{command}` makes the rest"
+        )
+    with progress(4, 0) as show:
+        found = compute(entry.claim, entry.measurements(), remeasure=remeasure, progress=lambda e: show.note(e.text))
+    if as_json:
+        told = {
+            "designs": [asdict(each) for each in found.designs],
+            "mutations": [asdict(each) for each in found.detected],
+        }
+        print_json(brief(entry) | told)
+    else:
+        print_power(found)
 
 
 def _print_expected(expected: Any, script: str | None, store: Path, as_json: bool) -> None:
@@ -183,4 +229,4 @@ def _print_expected(expected: Any, script: str | None, store: Path, as_json: boo
         typer.echo(script)
 
 
-COMMANDS: Table = {"list": list_claims, "show": show, "run": run, "verdicts": verdicts}
+COMMANDS: Table = {"list": list_claims, "show": show, "run": run, "verdicts": verdicts, "power": power}

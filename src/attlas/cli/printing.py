@@ -2,16 +2,18 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from attlas.claims.power import Power
+    from attlas.claims.verdict import Test
     from attlas.lab import Judged
 
-_COLOURS = {"supported": "green", "refuted": "red", "inconclusive": "yellow"}
+_COLOURS = {"supported": "green", "refuted": "red", "inconclusive": "yellow", "illustration": "blue", "damaged": "red"}
 
 
 def print_json(value: Any) -> None:
@@ -31,6 +33,24 @@ def brief(entry: "Judged") -> dict[str, Any]:
         "strength": verdict.strength if verdict else None,
         "unit": verdict.unit if verdict else None,
         "numbers": verdict.numbers if verdict else {},
+        "tests": [_test(test) for test in verdict.tests] if verdict else [],
+        "shipped": entry.shipped,
+        "runs": {
+            number: {"outcome": each.outcome.value, "strength": each.strength} for number, each in entry.runs.items()
+        },
+    }
+
+
+def _test(test: "Test") -> dict[str, Any]:
+    low, high = test.estimate.interval()
+    return {
+        "name": test.name,
+        "value": test.estimate.value,
+        "low": low,
+        "high": high,
+        "region": [test.region.low, test.region.high],
+        "strength": test.strength,
+        "unit": test.unit,
     }
 
 
@@ -45,19 +65,55 @@ def print_claims(judged: "Sequence[Judged]") -> None:
     _print_table(["claim", "status", "points", "statement"], rows)
 
 
-def print_verdicts(judged: "Iterable[Judged]") -> None:
-    """Print a table of verdicts and their reasons."""
+def print_verdicts(judged: "Iterable[Judged]", agreement: "Callable[[Judged], str]" = lambda _: "") -> None:
+    """Print a table of verdicts and their reasons; with runs and agreement where there is any."""
     rows = []
     for entry in judged:
         why = f"{len(entry.records)} of {entry.planned} points are in the store"
-        strength = ""
         if entry.verdict:
-            why, strength = entry.verdict.reason, f"{entry.verdict.strength:.2g} {entry.verdict.unit}"
-        rows.append([entry.claim.id, entry.status, strength, why])
-    _print_table(["claim", "verdict", "strength", "because"], rows)
+            why = entry.verdict.reason
+        origin = "came with attlas" if entry.shipped else agreement(entry)
+        rows.append(
+            [
+                entry.claim.id,
+                entry.status,
+                entry.verdict.strength_text if entry.verdict else "",
+                entry.repeated,
+                origin,
+                why,
+            ]
+        )
+    header = ["claim", "verdict", "strength", "runs", "shipped results", "because"]
+    kept = [
+        i for i, name in enumerate(header) if name not in ("runs", "shipped results") or any(row[i] for row in rows)
+    ]
+    _print_table([header[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
 
-def _print_table(header: list[str], rows: list[list[str]]) -> None:
+def print_power(power: "Power") -> None:
+    """Print what a design can decide: its tests, other numbers of seeds, and what becomes of mutations."""
+    typer.echo(f"These runs: {power.verdict.outcome.value}: {power.verdict.reason}\n")
+    rows = []
+    for test in power.tests:
+        low, high = test.estimate.interval()
+        found = f"{test.estimate.value:.4g}" + ("" if test.exact else f" ({low:.4g} to {high:.4g})")
+        rows.append([test.name, "", found, str(test.region), f"{test.strength:.2g} {test.unit}"])
+    _print_table(["test", "", "found, 99 %", "must be", "strength"], rows, sections=False)
+    rows = [
+        [f"{design.seeds:g}", "", f"{design.supported:.0%}", f"{design.refuted:.0%}", f"{design.as_measured:.0%}"]
+        for design in power.designs
+    ]
+    header = ["times the seeds", "", "supported if theory is true", "refuted then", "supported if as measured"]
+    _print_table(header, rows, sections=False)
+    rows = [
+        [each.name, each.outcome.value, f"{each.strength:.2g}", "yes" if each.required else ""]
+        for each in power.detected
+    ]
+    if rows:
+        _print_table(["mutation", "verdict", "strength", "must be refuted"], rows)
+
+
+def _print_table(header: list[str], rows: list[list[str]], sections: bool = True) -> None:
     """Print rows, coloured by their status; one without a status begins a section."""
     from rich import box
     from rich.console import Console
@@ -65,7 +121,8 @@ def _print_table(header: list[str], rows: list[list[str]]) -> None:
 
     table = Table(*header, box=box.SIMPLE_HEAD, pad_edge=False)
     for row in rows:
-        if not row[1]:
+        section = sections and not row[1]
+        if section:
             table.add_section()
-        table.add_row(*row, style=_COLOURS.get(row[1], "" if row[1] else "bold") if sys.stdout.isatty() else "")
+        table.add_row(*row, style=_COLOURS.get(row[1], "bold" if section else "") if sys.stdout.isatty() else "")
     Console(width=None if sys.stdout.isatty() else 150).print(table, markup=False, highlight=False)

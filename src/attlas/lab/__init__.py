@@ -13,8 +13,11 @@ from attlas.lab.run import Summary as Summary
 from attlas.lab.run import choose as choose
 from attlas.lab.run import expect as expect
 from attlas.lab.run import run as run
+from attlas.lab.shipped import pack as pack
+from attlas.lab.shipped import shipped as shipped
 from attlas.lab.slurm import SlurmSettings as SlurmSettings
 from attlas.lab.slurm import job_script as job_script
 from attlas.lab.slurm import slurm_settings as slurm_settings
 from attlas.lab.verdicts import Judged as Judged
+from attlas.lab.verdicts import agreement as agreement
 from attlas.lab.verdicts import verdicts as verdicts

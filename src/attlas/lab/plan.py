@@ -1,7 +1,7 @@
 """A plan: which points of which claims, at which seeds."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,7 @@ def plan(
     seed: int = 0,
     grid: Mapping[str, Sequence[Any]] | None = None,
     seeds: int | None = None,
+    runs: int = 1,
 ) -> list[Cell]:
     """Return the tasks of a sweep, in an order that does not depend on who runs it.
 
@@ -46,22 +47,31 @@ def plan(
         Settings to sweep instead of the tier's: every combination, at every point of the tier, repeats removed.
     seeds : int, optional
         How many seeds at each point, instead of the tier's.
+    runs : int, default 1
+        How many runs, numbered from `seed` on, one after the other.
     """
-    if integer(seed, "seed", least=0) > LARGEST_RUN:
+    if integer(seed, "seed", least=0) + integer(runs, "runs") - 1 > LARGEST_RUN:
         raise InputError(f"seed must be at most {LARGEST_RUN}; got {seed}")
     tasks: dict[str, Cell] = {}
-    for claim in claims:
-        for point, own in claim.tiers[tier]:
-            count = own if seeds is None else integer(seeds, "seeds")
-            if count > SEEDS_PER_RUN:
-                raise InputError(f"at most {SEEDS_PER_RUN} seeds in one run; use --seed 1, 2, ... for more")
-            for changes in _combinations(grid or {}):
-                settings = _validated(claim, point.model_dump() | changes)
-                data = settings.model_dump(mode="json")
-                for s in range(SEEDS_PER_RUN * seed, SEEDS_PER_RUN * seed + count):
-                    name = key(claim.id, claim.version, data, s)
-                    tasks.setdefault(name, Cell(claim, data, s, name, claim.cost(settings)))
+    for number in range(seed, seed + runs):
+        for claim in claims:
+            for cell in _cells(claim, tier, number, grid or {}, seeds):
+                tasks.setdefault(cell.key, cell)
     return list(tasks.values())
+
+
+def _cells(
+    claim: Claim[Any], tier: Tier, seed: int, grid: Mapping[str, Sequence[Any]], seeds: int | None
+) -> Iterator[Cell]:
+    for point, own in claim.tiers[tier]:
+        count = own if seeds is None else integer(seeds, "seeds")
+        if count > SEEDS_PER_RUN:
+            raise InputError(f"at most {SEEDS_PER_RUN} seeds in one run; use --seed 1, 2, ... for more")
+        for changes in _combinations(grid):
+            settings = _validated(claim, point.model_dump() | changes)
+            data, cost = settings.model_dump(mode="json"), claim.cost(settings)
+            for s in range(SEEDS_PER_RUN * seed, SEEDS_PER_RUN * seed + count):
+                yield Cell(claim, data, s, key(claim.id, claim.version, data, s), cost)
 
 
 def _combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

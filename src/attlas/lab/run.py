@@ -66,6 +66,7 @@ def run(
     *,
     store: Path | str = "attlas.db",
     seed: int = 0,
+    runs: int = 1,
     workers: int | None = None,
     executor: Executor | None = None,
     scheduler: str | None = None,
@@ -84,6 +85,8 @@ def run(
         Created if it does not exist.
     seed : int, default 0
         Run number; runs of different numbers share no random numbers.
+    runs : int, default 1
+        How many runs, numbered from `seed` on: independent repetitions.
     workers : int, optional
         Worker processes; the number of cores if not given.
     executor : {"serial", "processes", "dask", "slurm"}, optional
@@ -100,7 +103,7 @@ def run(
     Stopped
         On Ctrl-C or SIGTERM, after a clean stop.
     """
-    tasks = plan(find(list(claims) if claims else None), tier, seed, grid, seeds)
+    tasks = plan(find(list(claims) if claims else None), tier, seed, grid, seeds, runs)
     executor, workers = choose(executor, workers, scheduler)
     summary = Summary(len(tasks))
     with _stoppable(tasks, store), ExitStack() as stack:

@@ -1,13 +1,19 @@
 """From results to verdicts. A verdict is a function of the store: it is never stored, so it is never stale."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from attlas.claims import Claim, Measurement, Outcome, Tier, Verdict, find
-from attlas.lab.plan import plan
+from attlas.lab.plan import SEEDS_PER_RUN, plan
+from attlas.lab.shipped import shipped as shipped_records
 from attlas.store import Record, read
+
+CLOSE = 0.01  # of an interval: what other rounding may do
+PILOTS = 1000  # run numbers from here on are those of pilots: they design a claim and do not judge it
 
 
 @dataclass(frozen=True)
@@ -23,12 +29,18 @@ class Judged:
         Those that are in the store.
     verdict : Verdict or None
         None until every planned point is there.
+    shipped : bool
+        Whether the results came with attlas: the store holds none of them.
+    runs : mapping
+        The verdict of every finished run by its number, where they were asked for.
     """
 
     claim: Claim[Any]
     planned: int
     records: Sequence[Record]
     verdict: Verdict | None
+    shipped: bool = False
+    runs: Mapping[int, Verdict] = field(default_factory=dict)
 
     @property
     def status(self) -> str:
@@ -41,6 +53,14 @@ class Judged:
     def holds(self) -> bool:
         """Whether the claim is supported."""
         return self.verdict is not None and self.verdict.outcome is Outcome.SUPPORTED
+
+    @property
+    def repeated(self) -> str:
+        """How often the runs agree with the verdict: "supported in 5 of 5 runs"; nothing of a single run."""
+        if self.verdict is None or len(self.runs) < 2:
+            return ""
+        same = sum(verdict.outcome is self.verdict.outcome for verdict in self.runs.values())
+        return f"{self.status} in {same} of {len(self.runs)} runs"
 
     def measurements(self) -> list[Measurement[Any]]:
         """Return the results with their validated settings, as `judge` and `draw` take them."""
@@ -55,6 +75,8 @@ def verdicts(
     seed: int = 0,
     grid: Mapping[str, Sequence[Any]] | None = None,
     seeds: int | None = None,
+    shipped: bool = False,
+    repeats: bool = False,
 ) -> list[Judged]:
     """Judge claims on what the store holds of their plan; a store that does not exist holds nothing.
 
@@ -62,23 +84,67 @@ def verdicts(
     ----------
     claims, tier, store, seed, grid, seeds
         As for `attlas.lab.run`.
+    shipped : bool, default False
+        Judge a claim of which the store holds nothing by the results that came with attlas.
+    repeats : bool, default False
+        Judge also every other finished run of the tier.
     """
     found = find(list(claims) if claims else None)
-    tasks = plan(found, tier, seed, grid, seeds)
     path = Path(store)
-    stored = {r.key: r for r in read(path, [c.id for c in found])} if path.exists() and path.stat().st_size else {}
+    own = list(read(path, [c.id for c in found])) if path.exists() and path.stat().st_size else []
+    own_design = bool(grid) or seeds is not None
     judged = []
     for claim in found:
-        keys = [task.key for task in tasks if task.claim is claim]
-        records = [stored[key] for key in keys if key in stored]
-        verdict = _judge(claim, records, claim.tiers[tier].decides) if len(records) == len(keys) else None
-        judged.append(Judged(claim, len(keys), records, verdict))
+        cells = plan([claim], tier, seed, grid, seeds)
+        stored = {r.key: r for r in own if (r.claim, r.version) == (claim.id, claim.version)}
+        records = [stored[cell.key] for cell in cells if cell.key in stored]
+        lent = shipped and not records and not own_design
+        if lent:
+            stored = {r.key: r for r in shipped_records([claim])}
+            records = [stored[cell.key] for cell in cells if cell.key in stored]
+        verdict = _judge(claim, tier, records) if len(records) == len(cells) else None
+        runs = _runs(claim, tier, stored) if repeats and not own_design else {}
+        judged.append(Judged(claim, len(cells), records, verdict, lent and bool(records), runs))
     return judged
 
 
-def _judge(claim: Claim[Any], records: Sequence[Record], decides: bool) -> Verdict:
+def agreement(entry: Judged, tier: Tier, seed: int = 0) -> str:
+    """Return in a few words whether a verdict is the one that came with attlas; nothing where there are not both.
+
+    The same outcome agrees. How far the numbers of the tests are apart is told in their standard errors: rounding is far
+    below one, another version of a library may not be.
+    """
+    if entry.verdict is None or entry.shipped:
+        return ""
+    stored = {r.key: r for r in shipped_records([entry.claim])}
+    keys = [cell.key for cell in plan([entry.claim], tier, seed)]
+    if not all(key in stored for key in keys) or {r.key for r in entry.records} != set(keys):
+        return ""
+    theirs = _judge(entry.claim, tier, [stored[key] for key in keys])
+    if theirs.outcome is not entry.verdict.outcome:
+        return f"differs: {theirs.outcome.value}"
+    before = {test.name: test.estimate for test in theirs.tests}
+    apart = [
+        abs(test.estimate.value - before[test.name].value) / error
+        for test in entry.verdict.tests
+        if test.name in before and (error := np.ptp(before[test.name].interval()) / 2) > 0
+    ]
+    return "agrees" if max(apart, default=0.0) < CLOSE else f"agrees, numbers {max(apart):.1g} intervals apart"
+
+
+def _runs(claim: Claim[Any], tier: Tier, stored: Mapping[str, Record]) -> dict[int, Verdict]:
+    """Return the verdicts of all finished runs of a tier, pilots left out."""
+    runs = {}
+    for number in sorted({record.seed // SEEDS_PER_RUN for record in stored.values()}):
+        keys = [cell.key for cell in plan([claim], tier, number)] if number < PILOTS else []
+        if keys and all(key in stored for key in keys):
+            runs[number] = _judge(claim, tier, [stored[key] for key in keys])
+    return runs
+
+
+def _judge(claim: Claim[Any], tier: Tier, records: Sequence[Record]) -> Verdict:
     found = claim.verdict(measurements(claim, records))
-    if decides or found.outcome is Outcome.DAMAGED:
+    if claim.tiers[tier].decides or found.outcome is Outcome.DAMAGED:
         return found
     reason = f"too small to decide, shown for what it is: {found.reason}"
     return replace(found, outcome=Outcome.ILLUSTRATION, reason=reason)

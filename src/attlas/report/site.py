@@ -18,12 +18,30 @@ from attlas.report.svg import DARK, svg, variable
 from attlas.report.typeset import closed, mathml, sentence
 from attlas.store import export
 
-GLYPHS = {"supported": "●", "refuted": "✕", "inconclusive": "◐", "unfinished": "◌", "not run": "○"}
+GLYPHS = {
+    "supported": "●",
+    "refuted": "✕",
+    "inconclusive": "◐",
+    "illustration": "◇",
+    "damaged": "!",
+    "unfinished": "◌",
+    "not run": "○",
+}
+STRONGEST = 10.0  # a bar is full at this strength
 WRITTEN = ".attlas-site"  # names the files of the last report, so that the next one can remove what it no longer has
 
 
-def write(judged: Sequence[Judged], out: Path | str, tier: str, seed: int = 0, explorer: str = "") -> Path:
+def write(
+    judged: Sequence[Judged],
+    out: Path | str,
+    tier: str,
+    seed: int = 0,
+    explorer: str = "",
+    other: Sequence[Judged] = (),
+) -> Path:
     """Write the site into the folder `out` and return its front page; with the address of an explorer, link to it.
+
+    What `other` has a verdict on is told on the pages of its claims: the same claims at the other tier.
 
     Nothing on it is fetched from elsewhere; it opens from disk. What an earlier report wrote and this one does not, such as
     the page of a claim that is gone, is removed; files of others are left alone.
@@ -41,7 +59,8 @@ def write(judged: Sequence[Judged], out: Path | str, tier: str, seed: int = 0, e
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.filters |= {"mathml": mathml, "sentence": sentence, "closed": closed}
+    pages.filters |= {"mathml": mathml, "sentence": sentence, "closed": closed, "bar": _bar}
+    elsewhere = {entry.claim.id: entry for entry in other if entry.verdict}
     dark = {variable(light): colour for light, colour in DARK.items()}
     pages.globals |= {
         "version": __version__,
@@ -71,7 +90,7 @@ def write(judged: Sequence[Judged], out: Path | str, tier: str, seed: int = 0, e
                 written.append(f"{name}.csv")
             if curves := _curves(entry):
                 put(f"{name}.series.csv", curves)
-            near = {"before": before, "after": after, "curves": bool(curves)}
+            near = {"before": before, "after": after, "curves": bool(curves), "other": elsewhere.get(name)}
             page(f"{name}.html", "claim.html", door=place.door, entry=entry, **near, **_claim_page(entry))
     page("differences.html", "differences.html", places=[place for place in shown if place.differences])
     totals = Counter(entry.status for entry in judged)
@@ -104,6 +123,11 @@ def _claim_page(entry: Judged) -> dict[str, Any]:
         "seconds": sum(record.seconds for record in records),
         "versions": sorted({item for record in records for item in record.versions.items()}),
     }
+
+
+def _bar(strength: float) -> str:
+    """Return how full the bar of a strength is, in percent."""
+    return f"{100 * min(abs(strength), STRONGEST) / STRONGEST:.0f}"
 
 
 def _put(path: Path, text: str) -> Path:
