@@ -72,6 +72,15 @@ def test_recovery_tables(tmp_path):
     assert len(json.loads((tmp_path / "tables.json").read_text())) == 8
 
 
+def test_settling(tmp_path):
+    page = run(
+        tmp_path, "studies/settling.py", "--quick", "--groups", "at 0.9", "rho = 0.1, away", "--out", "runs.json"
+    )
+    assert "| at 0.9 | all | 4 of 4 |" in page
+    assert "| rho = 0.1, away | all | 3 of 3 |" in page
+    assert len(json.loads((tmp_path / "runs.json").read_text())) == 7
+
+
 def test_phase_diagram(tmp_path):
     page = run(tmp_path, "examples/phase_diagram.py", "--quick")
     assert (tmp_path / "phases.png").stat().st_size > 10_000

@@ -10,7 +10,7 @@ from attlas.aim import multipliers
 from attlas.aim.channels import Channel, complete
 from attlas.aim.denoiser import denoise
 from attlas.aim.model import widths
-from attlas.aim.sensing import Course, Sensing, distances
+from attlas.aim.sensing import AT_FLOOR, Course, Sensing, distances
 from attlas.errors import InputError
 from attlas.inputs import array, integer, real
 from attlas.layers import symmetric
@@ -89,8 +89,8 @@ def message_passing(
         The teacher, to follow the true error. It does not enter the estimate.
     tol : float, default 1e-7
         Converged when V is at its fixed point and a step changes S_hat by ||S_hat - old||^2/d < tol * V. Where V falls to
-        the `floor` of the channel (1e-9), as in perfect recovery: by less than V, and S_hat has the rank of the teacher. At
-        least the channel's `score_error`: 1e-3 for hardmax of three and more tokens, 1e-4 for `Deep` at its default accuracy.
+        the `floor` of the channel (1e-9), as in perfect recovery: by less than 1e-3 V, and S_hat has the teacher's rank. At
+        least `score_error` of the channel: 1e-3 for hardmax of three and more tokens, 1e-4 for `Deep` at its usual accuracy.
     max_steps : int, default 1000
         Some 30 suffice away from a threshold; near it about 1/|1 - alpha/alpha_c| times as many.
     throw : bool, default True
@@ -154,6 +154,8 @@ def _pass_messages(data: Sensing, course: Course, tol: float, limit: float | Non
         noise = data.noise(V)
         error = np.maximum(data.error(noise), 1e-3 * floor)
         R = S + noise[:, None, None] * data.back(g)
+        if not np.isfinite(R).all():
+            return _End(best, None if limit is not None else Status.DIVERGED, np.inf)
         new = np.stack([denoise(*own) for own in zip(R, noise, data.rhos, strict=True)])
         changes, S = distances(new, S), new
         change, low = float(changes.max()), floor >= V
@@ -161,7 +163,7 @@ def _pass_messages(data: Sensing, course: Course, tol: float, limit: float | Non
         if not fixed or change < least:
             best, least = S, change if fixed else np.inf
         course.add(np.maximum(error, floor), best)
-        if fixed and np.all(changes < np.where(low, V, tol * V)) and (not low.any() or data.known(S, low)):
+        if fixed and np.all(changes < np.where(low, max(tol, AT_FLOOR), tol) * V) and data.known(S, low):
             return _End(S, Status.CONVERGED, change)
         relative = float(np.max(changes / V))
         if limit is not None and relative > max(_RUNAWAY * calmest, _LARGE):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from attlas.aim.channels.channel import doubling
 from attlas.aim.denoiser import positive_root
-from attlas.aim.sensing import Course, Sensing
+from attlas.aim.sensing import AT_FLOOR, Course, Sensing
 from attlas.numerics import Status
 
 Array = NDArray[np.float64]
@@ -46,32 +46,34 @@ def settle(data: Sensing, course: Course, S: Array, p: Array, V: float, limit: f
     """Return the fixed point at V = `limit`, to a residual below `tol`; V falls there as in message passing.
 
     Steps are mixed by Anderson's method while V stays. V waits while the residual exceeds one. At the channel's floor a
-    residual below one is all that can be asked, and the rank of the teacher.
+    residual below 1e-3 is all that is asked, and the rank of the teacher.
     """
-    k, floor = _step_size(data), data.channel.floor
-    limit, tol = (limit, tol) if limit > floor else (floor, 1.0)
+    largest, floor = _step_size(data), data.channel.floor
+    k = largest
+    limit, tol = (limit, tol) if limit > floor else (floor, max(tol, AT_FLOOR))
     V = limit if _NEAR * limit >= V else V
     here, mixing = State(S, data.indices(S), p), Mixing()
-    best, least, start = S, np.inf, here
+    best, least, start, bound = S, np.inf, here, np.inf
     while not course.over:
         noise = float(data.noise(np.array([V]))[0])
         there = _step(data, here, V, noise, k)
         change = _scaled(data, here, there, V, noise, k)
-        residual = float(change @ change) / (data.d * V)
-        if residual < least:
-            best, least, start = there.S, residual, here
+        residual = float(change @ change) / (data.d * V) * largest / k  # a smaller step is no smaller gradient
+        done = residual < tol and limit == V and data.known(there.S, np.array([floor >= V]))
+        if done or residual < least:
+            best, least, start, bound = there.S, residual, here, _WORSE * residual
         course.add(np.array([V]), best)
-        if residual < tol and limit == V and (limit > floor or data.known(there.S)):
-            return Settled(best, Status.CONVERGED, least * V)
-        if not residual <= _WORSE * least:
+        if done:
+            return Settled(best, Status.CONVERGED, residual * V)
+        if not residual <= bound:
             if np.isinf(least):
                 return Settled(best, Status.DIVERGED, residual)
-            here, mixing, k, least = start, Mixing(), k / 2, _WORSE * least
+            here, mixing, k, bound = start, Mixing(), k / 2, _WORSE * bound
         elif limit < V and (residual < 1 or V > 0.5):
             error = float(data.error(np.array([noise]))[0])
             V = (error + V) / 2
             V = limit if _NEAR * limit >= V else V
-            here, mixing, least = there, Mixing(), np.inf
+            here, mixing, least, bound = there, Mixing(), np.inf, np.inf
         else:
             here = mixing.add(there, change)
     return Settled(best, Status.OUT_OF_STEPS, least * V)

@@ -15,6 +15,7 @@ from attlas.numerics import Event, Progress
 
 Array = NDArray[np.float64]
 
+AT_FLOOR = 1e-3  # change over V that counts as settled at the floor of V: it leaves an error of a few hundred V at most
 _RECOVERED = 100.0  # times V: how far from its rank an estimate may be whose error is said to be V
 _LEAST_NORM = 1e-3  # of ||X_ab||^2 over its mean: a sample without any tells nothing, instead of everything
 
@@ -70,18 +71,17 @@ class Sensing:
         """Return F(Delta) of every layer."""
         return np.array([float(mmse(own, rho)) for own, rho in zip(noise, self.rhos, strict=True)])
 
-    def known(self, S: Array, which: NDArray[np.bool_] | None = None) -> bool:
+    def known(self, S: Array, which: NDArray[np.bool_]) -> bool:
         """Return whether S, of the layers `which`, can be the teacher to within V = floor, as far as its rank rho d tells.
 
         Where outputs are few, other matrices fit all of them, of larger rank. The squared distance of S to the rank of the
         teacher is a lower bound of its error.
         """
-        layers = np.flatnonzero(np.ones(len(S), dtype=bool) if which is None else which)
-        far = []
-        for own, rho in zip(S[layers], self.rhos[layers], strict=True):
-            rank = int(np.ceil(rho * self.d - 1e-6))
-            far.append(np.sum(np.linalg.eigvalsh(own)[: max(self.d - rank, 0)] ** 2) / self.d)
-        return bool(max(far) < _RECOVERED * self.channel.floor)
+        for own, rho in zip(S[which], self.rhos[which], strict=True):
+            beyond = np.linalg.eigvalsh(own)[: max(self.d - int(np.ceil(rho * self.d - 1e-6)), 0)]
+            if np.sum(beyond**2) / self.d > _RECOVERED * self.channel.floor:
+                return False
+        return True
 
     def limit(self) -> float:
         """Return the fixed point of V of one layer, which the prior mean as a start leads to; the data do not enter."""

@@ -234,7 +234,7 @@ def _grid(sizes: Sequence[int], ratios: Sequence[float], **settings: Any) -> lis
 
 CLAIM = Claim(
     id="aim.softmax-threshold",
-    version=2,
+    version=3,
     statement="Softmax attention is recovered perfectly above alpha = (2 rho - rho^2)/(T^2 + T - 2), and not below.",
     formula=(
         r"V=0\iff\alpha\ge\alpha^*,\qquad\alpha^*=\frac{2\rho-\rho^2}{T^2+T-2}\;\;(\rho\le 1),"

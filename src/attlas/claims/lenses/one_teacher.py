@@ -320,7 +320,7 @@ def _grid(learners: Sequence[str], sizes: Sequence[int], alphas: Sequence[float]
 
 CLAIM = Claim(
     id="lenses.one-teacher",
-    version=1,
+    version=2,
     statement="On one softmax teacher no learner beats the Bayes limit; message passing comes nearest, then averaged descent"
     " and weight decay, then one run; variable projection needs d^2/(T^2 - T) samples, and random features have"
     " not learned it from 0.8 d^2.",
