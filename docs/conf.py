@@ -23,6 +23,7 @@ extensions = [
     "public_names",
     "doors",
     "rooms",
+    "verdicts",
 ]
 exclude_patterns = ["_build", "ext"]
 nitpicky = True

@@ -14,8 +14,10 @@ def _written(tmp_path_factory):
         patch.setenv("ATTLAS_TEST_DEADLY", str(folder / "deadly"))
         patch.syspath_prepend(str(TESTS))
         lab.run(["test.fast", "aim.quadratic-networks"], "full", store=folder / "a.db", executor="serial")
-        judged = lab.verdicts(None, "full", store=folder / "a.db")
-        return folder / "a.db", judged, write(judged, folder / "site", "full").parent
+        options = {"store": folder / "a.db", "shipped": True}
+        judged = lab.verdicts(None, "full", repeats=True, **options)
+        other = lab.verdicts(None, "quick", **options)
+        return folder / "a.db", judged, write(judged, folder / "site", "full", other=other).parent
 
 
 @pytest.fixture

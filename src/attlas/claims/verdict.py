@@ -115,6 +115,8 @@ class Test:
             off, allowed = value, high
         else:
             return float(np.inf) if self.side() > 0 else float(-np.inf)
+        if off == np.inf:
+            return float(-np.inf)
         return float(np.log10(allowed / off)) if off > 0 else float(np.inf)
 
     @property

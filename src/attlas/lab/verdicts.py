@@ -9,11 +9,11 @@ import numpy as np
 
 from attlas.claims import Claim, Measurement, Outcome, Tier, Verdict, find
 from attlas.lab.plan import SEEDS_PER_RUN, plan
+from attlas.lab.shipped import PILOTS
 from attlas.lab.shipped import shipped as shipped_records
 from attlas.store import Record, read
 
 CLOSE = 0.01  # of an interval: what other rounding may do
-PILOTS = 1000  # run numbers from here on are those of pilots: they design a claim and do not judge it
 
 
 @dataclass(frozen=True)

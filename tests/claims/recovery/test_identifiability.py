@@ -1,29 +1,39 @@
-"""recovery.identifiability holds at small size; different functions refute it."""
+"""recovery.identifiability holds at small size; different functions, or a form that tells nothing apart, refute it."""
 
-import numpy as np
+import pytest
 
-from attlas.claims import Outcome
-from attlas.claims.recovery import identifiability
+from attlas.claims import Measurement, Outcome
+from attlas.claims.power import detect
 from attlas.claims.recovery.identifiability import CLAIM, PAIRS, Point
-from attlas.recovery import Layer
 
-from ..broken import verdict_of
 from .small import holds, worded
 
 
+def measured(seeds=2):
+    return [Measurement(p, s, CLAIM.measure(p, s)) for p in (Point(pair=pair) for pair in PAIRS) for s in range(seeds)]
+
+
 def test_it_holds_at_small_size():
-    worded(CLAIM, holds(CLAIM, [Point(pair=pair) for pair in PAIRS], 2), "have the same canonical form")
+    results = holds(CLAIM, [Point(pair=pair) for pair in PAIRS], 2)
+    worded(CLAIM, results, "have the same canonical form")
 
 
-def test_different_functions_are_not_the_same_layer(monkeypatch):
-    rng = np.random.default_rng(0)
-    other = Layer(*rng.standard_normal((2, 1, 5, 5)))
-    monkeypatch.setattr(identifiability, "_pair", lambda *a: (other, Layer(other.Theta + 1e-6, other.W)))
-    assert verdict_of(CLAIM, seeds=1).outcome is Outcome.REFUTED
+def test_all_mutations_are_refuted():
+    assert all(
+        found.outcome is Outcome.REFUTED for found in detect(CLAIM, measured(), remeasure=True) if found.required
+    )
+
+
+@pytest.mark.parametrize("key", ["functions", "canonical", "kept"])
+def test_a_difference_that_is_not_a_number_refutes(key):
+    first, *others = measured(1)
+    assert CLAIM.verdict([Measurement(first.point, 0, first.result | {key: float("nan")}), *others]).outcome is (
+        Outcome.REFUTED
+    )
 
 
 def test_pairs_of_one_kind_leave_it_undecided():
     """No number stands for what was not measured."""
-    verdict = verdict_of(CLAIM, [Point(pair="order")], seeds=1)
+    verdict = CLAIM.verdict([m for m in measured(1) if m.point.pair == "order"])
     assert verdict.outcome is Outcome.INCONCLUSIVE
     assert "inf" not in verdict.reason

@@ -4,9 +4,10 @@ Below perfect recovery the judge leaves out runs that have not settled. Above it
 has not learned. So a run that misses its tolerance does not leave the claim undecided.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field, PositiveFloat
@@ -14,18 +15,19 @@ from pydantic import Field, PositiveFloat
 from attlas import aim, tokens
 from attlas.claims.aim.kit import HOLLOW, amp_cost, points
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
+from attlas.claims.estimate import Exact, Undecided, mean
 from attlas.claims.figure import THEORY, drawn, panels, ticks
 from attlas.claims.learners import learner
 from attlas.claims.lenses.kit import ALGORITHMS, CHANNEL, LearnerInput, gaps, sigmoid
+from attlas.claims.mutation import Mutation
 from attlas.claims.series import Series, gather
-from attlas.claims.verdict import Outcome, Verdict
-from attlas.numerics import mean_interval, stream
+from attlas.claims.verdict import Test, Verdict, above, below, between, decide
+from attlas.numerics import stream
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LEVEL = 0.99
 LEARNED = 0.05  # of the constant's error: less than what the best quadratic function of the tokens leaves, 0.076
 ROOM = 1.2  # samples this factor from a threshold are clearly on one side of it, whatever the size
 FRESH = 2000
@@ -36,7 +38,8 @@ BETTER = (
     ("amp", "averaged"), ("averaged", "single"), ("amp", "trained"), ("trained", "single"),
     ("amp", "varpro"), ("amp", "kernel"), ("amp", "heads"),
 )  # fmt: skip
-CLOSE = 0.1  # an error that could be a tenth below the limit has not been shown to respect it
+FLOOR = 0.95  # of the limit, which is that of d = infinity
+NEAR = 1.15  # times the limit: message passing
 
 
 class Point(Settings):
@@ -87,76 +90,51 @@ def threshold(name: str, rho: float) -> float:
     return float(aim.recovery_threshold(CHANNEL, rho) or np.nan)
 
 
-class _Test(NamedTuple):
-    """Something that must be positive: its mean, its interval and its standard error."""
-
-    what: str
-    mean: float
-    low: float
-    high: float
-    error: float
-
-    @classmethod
-    def of(cls, what: str, values: Sequence[float], level: float) -> "_Test":
-        mean, low, high = mean_interval(values, level)
-        return cls(what, mean, low, high, float(np.std(values, ddof=1) / np.sqrt(len(values))))
-
-
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """Three parts, each at 99 % together: no error below the limit, the order below recovery, and who has recovered.
+    """Three parts: no error below the limit, the order below recovery, and who has recovered.
 
-    1. For every learner the mean over seeds of its error over the limit, over all settings below perfect recovery, is not
-       below 1, and known well enough to exclude 0.9.
+    1. For every learner the mean over seeds of its error over the limit, over all settings of its largest d below perfect
+       recovery, is above 0.95; that of message passing below 1.15, too.
     2. At the largest d of each pair the log ratio of the errors, paired by seed and averaged over the alphas below perfect
        recovery, has the sign that theory gives.
     3. Above perfect recovery, where the limit is zero, every learner has learned the teacher from a fifth above its own
-       threshold on (error below 0.05 of the constant's), and none has a fifth below it.
+       threshold on (error below 0.05 of the constant's), and none has a fifth below it. No error is exactly zero.
 
     Below recovery, runs that have not settled are left out, and more than one in five of an algorithm or half of a setting
     decide nothing. Above it all are used: a search that does not end has not learned.
     """
-    if why := _unfit(measurements):
-        return Verdict(Outcome.INCONCLUSIVE, why, 0.0, "")
+    _check(measurements)
     cells = _cells(measurements)
-    if not all(np.isfinite(e) for errors in cells.values() for e in errors.values()):
-        return Verdict(Outcome.REFUTED, "an error is not finite", -np.inf, "standard errors")
-    bound, order, count = _bound(cells), _order(cells), _count(cells)
-    if not bound or not order or not count:
-        return Verdict(Outcome.INCONCLUSIVE, "needs errors below and above recovery, of learners to compare", 0.0, "")
-    sides = [-1 if t.high < 0 else 1 if t.low > -CLOSE else 0 for t in bound]
-    sides += [-1 if t.high < 0 else 1 if t.low > 0 else 0 for t in order + count]
-    margins = [(t.low + CLOSE) / max(t.error, 1e-12) for t in bound]
-    margins += [t.low / max(t.error, 1e-12) for t in order + count]
-    numbers = {t.what: t.mean for t in bound + order + count}
-    numbers |= {f"{t.what} ±": t.high - t.mean for t in bound + order + count}
-    nearest = min(bound, key=lambda t: t.mean)
+    floor, order, count = _floor(cells), _order(cells), _count(cells)
+    if not floor or not order or not count:
+        raise Undecided("needs errors below and above recovery, of learners to compare")
+    least = min(error for errors in cells.values() for error in errors.values())
+    factors = {test.name: float(np.exp(test.estimate.value)) for test in order}
     reason = (
-        f"the lowest mean error is {1 + nearest.mean:.2f} ± {nearest.high - nearest.mean:.2f} of the limit; "
-        + "; ".join(f"{t.what} by {np.expm1(t.mean):.0%} ± {np.exp(t.mean) * (t.high - t.mean):.0%}" for t in order[:4])
-        + f"; {sum(t.low > 0 for t in order)} of {len(order)} orders and {sum(t.low > 0 for t in count)} of {len(count)}"
-        " settings above recovery are as theory says"
+        f"message passing has {floor[0].estimate.value:.2f} times the limit's error; factors on the same data: "
+        + ", ".join(f"{name.removeprefix('log of ')} {factor:.2f}" for name, factor in factors.items())
     )
-    return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
+    tests = [*floor, *order, *count, Test("smallest error", Exact(least), above(0))]
+    return decide(tests, reason)
 
 
-def _unfit(measurements: Sequence[Measurement[Point]]) -> str:
-    """Return why these measurements can decide nothing, or nothing."""
+def _check(measurements: Sequence[Measurement[Point]]) -> None:
+    """Raise `Undecided` if these measurements can decide nothing."""
     places = [(m.point.learner, m.point.d, m.point.alpha, m.point.rho, m.seed) for m in measurements]
     if len(set(places)) < len(places):
-        return "runs of the same setting differ in their starts; judge them apart"
+        raise Undecided("runs of the same setting differ in their starts; judge them apart")
     for name in ALGORITHMS:
         mine = [m for m in measurements if m.point.learner == name]
-        if mine and len({m.seed for m in mine}) < 3:
-            return f"three seeds of {name} are needed"
-        below = [m for m in mine if limit(m.point.alpha, m.point.rho) > 0]
-        settled = sum(m.result["settled"] for m in below)
-        if settled < 0.8 * len(below):
-            return f"only {settled} of {len(below)} runs of {name} settled; four in five are needed"
-        for d, alpha in {(m.point.d, m.point.alpha) for m in below}:
-            own = [m.result["settled"] for m in below if (m.point.d, m.point.alpha) == (d, alpha)]
+        below_ = [m for m in mine if limit(m.point.alpha, m.point.rho) > 0]
+        settled = sum(m.result["settled"] for m in below_)
+        if settled < 0.8 * len(below_):
+            raise Undecided(f"only {settled} of {len(below_)} runs of {name} settled; four in five are needed")
+        for d, alpha in {(m.point.d, m.point.alpha) for m in below_}:
+            own = [m.result["settled"] for m in below_ if (m.point.d, m.point.alpha) == (d, alpha)]
             if sum(own) < 0.5 * len(own):
-                return f"only {sum(own)} of {len(own)} runs of {name} at d={d} alpha={alpha:g} settled; half are needed"
-    return ""
+                raise Undecided(
+                    f"only {sum(own)} of {len(own)} runs of {name} at d={d} alpha={alpha:g} settled; half are needed"
+                )
 
 
 _Cells = dict[tuple[str, int, float, float], dict[int, float]]
@@ -174,32 +152,35 @@ def _cells(measurements: Sequence[Measurement[Point]]) -> _Cells:
     return {key: errors for key, errors in cells.items() if len(errors) > 1}
 
 
-def _bound(cells: _Cells) -> list[_Test]:
-    """Error over the limit, minus 1, of every learner: by seed, over all settings below perfect recovery."""
+def _floor(cells: _Cells) -> list[Test]:
+    """Error over the limit of every learner: by seed, over all settings of its largest d below perfect recovery."""
     tests = []
     for name, label in LABELS.items():
-        below = [
-            {seed: error / limit(*key[2:]) - 1 for seed, error in errors.items()}
-            for key, errors in cells.items()
-            if key[0] == name and limit(*key[2:]) > 0
+        own = {key: errors for key, errors in cells.items() if key[0] == name and limit(*key[2:]) > 0}
+        largest = max((d for _, d, _, _ in own), default=0)
+        ratios = [
+            {seed: error / limit(*key[2:]) for seed, error in errors.items()}
+            for key, errors in own.items()
+            if key[1] == largest
         ]
-        means = _by_seed(below)
-        if len(means) > 2:
-            tests.append(_Test.of(f"{label} over the limit - 1", means, 1 - (1 - LEVEL) / len(LABELS)))
+        if ratios:
+            region = between(FLOOR, NEAR) if name == "amp" else above(FLOOR)
+            tests.append(Test(f"error over the limit, {label} (d = {largest})", mean(_by_seed(ratios)), region))
     return tests
 
 
-def _order(cells: _Cells) -> list[_Test]:
+def _order(cells: _Cells) -> list[Test]:
     """Mean log ratio of the second's error to the first's, below perfect recovery, by seed."""
     tests = []
     for first, second in BETTER:
         shared = [key[1:] for key in cells if key[0] == first and (second, *key[1:]) in cells and limit(*key[2:]) > 0]
         shared = [key for key in shared if key[0] == max(d for d, *_ in shared)]
         pairs = [(cells[first, *key], cells[second, *key]) for key in shared]
-        means = _by_seed([{s: float(np.log(b[s] / a[s])) for s in a.keys() & b.keys()} for a, b in pairs])
-        if len(means) > 2:
-            what = f"{LABELS[first]} beats {LABELS[second]} (d = {shared[0][0]})"
-            tests.append(_Test.of(what, means, 1 - (1 - LEVEL) / len(BETTER)))
+        tiny = np.finfo(float).tiny  # an error of zero is another test's
+        ratios = [{s: float(np.log((b[s] + tiny) / (a[s] + tiny))) for s in a.keys() & b.keys()} for a, b in pairs]
+        if means := _by_seed(ratios):
+            what = f"log of {LABELS[second]} / {LABELS[first]} (d = {shared[0][0]})"
+            tests.append(Test(what, mean(means), above(0)))
     return tests
 
 
@@ -213,23 +194,16 @@ def _by_seed(settings: Sequence[dict[int, float]]) -> list[float]:
     return [float(np.mean(centres) + np.mean(apart[seed])) for seed in sorted(apart)]
 
 
-def _count(cells: _Cells) -> list[_Test]:
-    """Where the limit is zero: how far errors are from `LEARNED`, on the side where the learner's threshold puts them."""
-    sides = {}
-    for key in cells:
+def _count(cells: _Cells) -> list[Test]:
+    """Where the limit is zero: errors below `LEARNED` beyond the learner's threshold, above it before."""
+    tests = []
+    for key, errors in cells.items():
         name, _, alpha, rho = key
         edge = threshold(name, rho)
         if limit(alpha, rho) == 0 and not edge / ROOM <= alpha <= edge * ROOM:
-            sides[key] = 1 if alpha < edge else -1
-    level = 1 - (1 - LEVEL) / max(len(sides), 1)
-    return [
-        _Test.of(
-            f"{LABELS[key[0]]} {'above' if side > 0 else 'below'} 0.05, {_place(key)}",
-            [side * (error - LEARNED) for error in cells[key].values()],
-            level,
-        )
-        for key, side in sides.items()
-    ]
+            region = above(LEARNED) if alpha < edge else below(LEARNED)
+            tests.append(Test(f"error of {LABELS[name]}, {_place(key)}", mean(list(errors.values())), region))
+    return tests
 
 
 def _place(key: tuple[str, int, float, float]) -> str:
@@ -285,31 +259,33 @@ def cost(point: Point) -> Cost:
     n, d, r = point.alpha * point.d**2, point.d, point.rho * point.d
     step = {
         "amp": amp_cost(CHANNEL, d, point.alpha, 1).seconds,
-        "descent": 2 * n * r * point.starts * (1e-10 * d + 3e-8),
+        "descent": 3e-4 + n * r * point.starts * (8e-11 * d + 2.4e-8),
         "trained": 4e-4 + 1.2e-10 * n * d**2 + 5e-9 * d**3,
         "varpro": 8e-11 * d**6 + 1.3e-10 * n * d**4,
-        "features": 4.3e-9 * n**3 + 1.2e-9 * n**2 * d**2,
+        "features": 1.3e-8 * n**3 + 3.6e-9 * n**2 * d**2,
     }[point.learner]
-    steps = {"amp": 150, "descent": 1200, "trained": 800, "varpro": 18, "features": 1}[point.learner]
+    below_, above_ = {"amp": (45, 280), "descent": (400, 1700), "trained": (800, 250)}.get(
+        point.learner, (18, 18) if point.learner == "varpro" else (1, 1)
+    )
     held = {"descent": 100 * n * r * point.starts, "varpro": 40 * d**4, "features": 200 * n**2}.get(point.learner, 0)
-    return Cost(0.1 + steps * step, int(150_000_000 + held))
+    return Cost(0.05 + (above_ if _recovered(point) else below_) * step, int(150_000_000 + held))
 
 
 def finding(numbers: Numbers) -> str:
-    """Say who comes nearest to the limit, and how much more error the others have."""
+    """Say how near message passing comes to the limit, and how much more error the others have."""
+    near = next((key for key in numbers if key.startswith("error over the limit, message passing")), None)
     leads = {
         label: float(np.exp(value))
         for label in LABELS.values()
         for name, value in numbers.items()
-        if name.startswith(f"message passing beats {label} (") and not name.endswith("±")
+        if name.startswith(f"log of {label} / message passing") and not name.endswith("±")
     }
-    if not leads:
-        raise LookupError("message passing beats")
-    others = "; ".join(f"{name}: {factor:.1f}" for name, factor in leads.items())
-    near = 1 + numbers["message passing over the limit - 1"]
+    if near is None or not leads:
+        raise LookupError("message passing")
+    others = "; ".join(f"{name}: {factor:.2f}" for name, factor in leads.items())
     return (
-        f"No learner beats the Bayes limit, and message passing comes nearest, with {near:.1f} times its error at these"
-        f" sizes. On the same data these have more error than message passing, by these factors ({others})"
+        f"Message passing has {numbers[near]:.2f} ± {numbers[near + ' ±']:.2f} times the error of the Bayes limit; on the"
+        f" same data the others have more error than message passing, by these factors ({others})"
     )
 
 
@@ -318,12 +294,87 @@ def _grid(learners: Sequence[str], sizes: Sequence[int], alphas: Sequence[float]
     return [Point.model_validate(setting | {"starts": starts}) for setting in settings]
 
 
+_QUICK = [
+    *_grid(("amp", "descent", "trained"), (32,), (0.05, 0.1)),
+    *_grid(("amp", "varpro", "features"), (16,), (0.1,)),
+    *_grid(("amp", "trained"), (32,), (0.3,)),
+    *_grid(("descent",), (20,), (0.3,), starts=2),
+    *_grid(("varpro",), (16,), (0.4, 0.65)),
+    *_grid(("features",), (16,), (0.8,)),
+]
+_FULL = [
+    *_grid(("amp", "descent", "trained"), (40, 80, 120), (0.025, 0.05, 0.075, 0.1)),
+    *_grid(("amp", "varpro", "features"), (20,), (0.1,)),
+    *_grid(("amp", "varpro"), (30,), (0.1,)),
+    *_grid(("amp", "trained"), (40, 80, 120), (0.3,)),
+    *_grid(("descent",), (40, 80), (0.3,), starts=2),
+    *_grid(("varpro",), (20, 30), (0.2, 0.4, 0.65, 0.8)),
+    *_grid(("features",), (20,), (0.2, 0.4, 0.8)),
+]
+
+
+def _seeds(points: Sequence[Point], counts: tuple[int, int, int]) -> list[int]:
+    """Return the seeds of points where learners are ranked, of the small ones among these, and beyond recovery."""
+    ranked, small, beyond = counts
+    return [beyond if point.alpha >= 0.2 else small if point.d < 32 else ranked for point in points]
+
+
+def _times(*names: str) -> Callable[[Sequence[Measurement[Point]], float], list[Measurement[Point]]]:
+    """Return a change that multiplies the errors of these learners."""
+    return lambda measurements, size: [
+        replace(m, result=m.result | {name: size * m.result[name] for name in names if name in m.result})
+        for m in measurements
+    ]
+
+
+def _set(
+    where: Callable[[Point], bool], *names: str
+) -> Callable[[Sequence[Measurement[Point]], float], list[Measurement[Point]]]:
+    """Return a change that gives these learners an error, the same at every point of a kind, but for their scatter."""
+    return lambda measurements, size: [
+        replace(m, result=m.result | {n: size * (1 + 0.01 * (m.seed % 3)) for n in names if n in m.result})
+        if where(m.point)
+        else m
+        for m in measurements
+    ]
+
+
+def _recovered(point: Point) -> bool:
+    return limit(point.alpha, point.rho) == 0
+
+
+MUTATIONS = (
+    Mutation(
+        "a leak: errors of message passing are {size:g} of what they are", (0.95, 0.8, 0.0), 0.8, change=_times("amp")
+    ),
+    Mutation("errors of message passing are {size:g} of what they are", (1.05, 1.5), 1.5, change=_times("amp")),
+    Mutation("errors of averaged descent are {size:g} of what they are", (0.95, 0.7), 0.7, change=_times("averaged")),
+    Mutation("errors of one run are {size:g} of what they are", (0.9, 0.5), 0.5, change=_times("single")),
+    Mutation("errors of weight decay are {size:g} of what they are", (0.9, 0.5), 0.5, change=_times("trained")),
+    Mutation("all errors are {size:g} of what they are", (0.95, 0.8), 0.8, change=_times(*LABELS)),
+    Mutation("a constant: every learner has the error {size:g}", (1.0,), 1.0, change=_set(lambda _: True, *LABELS)),
+    Mutation("random features learn it: error {size:g}", (0.1, 0.04), 0.04, change=_set(_recovered, "kernel", "heads")),
+    Mutation(
+        "variable projection learns it below d^2 equations: error {size:g}",
+        (0.1, 0.04),
+        0.04,
+        change=_set(lambda point: _recovered(point) and point.alpha < 0.5, "varpro"),
+    ),
+    Mutation("message passing does not recover: error {size:g}", (0.01, 0.06), 0.06, change=_set(_recovered, "amp")),
+)
+
+
 CLAIM = Claim(
     id="lenses.one-teacher",
     version=2,
-    statement="On one softmax teacher no learner beats the Bayes limit; message passing comes nearest, then averaged descent"
-    " and weight decay, then one run; variable projection needs d^2/(T^2 - T) samples, and random features have"
-    " not learned it from 0.8 d^2.",
+    statement=(
+        "On one softmax teacher (two tokens, width d/2; the same data for all) no learner has less than 0.95 of the error of"
+        " the Bayes limit (d = 32, from 0.05 and 0.1 d^2 samples), and message passing less than 1.15 of it. Averaged"
+        " descent (six runs) and weight decay have more error than message passing, and one run more than both. Beyond"
+        " perfect recovery, from 0.3 d^2 samples, these four find the teacher (error below 0.05 of the constant's); variable"
+        " projection does from 0.65 d^2 and not from 0.4 d^2, on either side of d^2/(T^2 - T); random features do not from"
+        " 0.8 d^2."
+    ),
     formula=(
         r"\operatorname{E}\lVert A-\hat A\rVert^2\ge\operatorname{E}\lVert A-\operatorname{E}[A\mid\text{data}]\rVert^2,"
         r"\qquad A=\operatorname{softmax}(h)"
@@ -331,25 +382,8 @@ CLAIM = Claim(
     source="boncoraglio2025bayes, boncoraglio2025inductive, chen2024provably and fu2023random; the comparison is ours",
     settings=Point,
     tiers={
-        "quick": Sweep(
-            [
-                *_grid(("amp", "descent"), (20,), (0.1,)),
-                *_grid(("amp", "descent"), (20,), (0.3,), starts=2),
-                *_grid(("amp", "descent", "trained"), (32,), (0.05, 0.1, 0.14)),
-                *_grid(("amp", "trained"), (32,), (0.3,)),
-                *_grid(("varpro",), (20,), (0.1, 0.3, 0.4, 0.65)),
-                *_grid(("features",), (20,), (0.1, 0.4, 0.8)),
-            ],
-            seeds=8,
-        ),
-        "full": Sweep(
-            [
-                *_grid(("amp", "descent", "trained"), (40, 80, 120), (0.025, 0.05, 0.075, 0.1, 0.125, 0.14, 0.3)),
-                *_grid(("varpro",), (20, 30, 40), (0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)),
-                *_grid(("features",), (20, 40), (0.1, 0.2, 0.4, 0.8, 1.6)),
-            ],
-            seeds=8,
-        ),
+        "quick": Sweep(_QUICK, seeds=_seeds(_QUICK, (14, 12, 5))),
+        "full": Sweep(_FULL, seeds=_seeds(_FULL, (10, 10, 6))),
     },
     measure=measure,
     judge=judge,
@@ -364,4 +398,14 @@ CLAIM = Claim(
     finding=finding,
     series=series,
     unfinished=Unfinished.USED,
+    mutations=MUTATIONS,
+    unseen=(
+        "A learner that sees the labels of the test but hides it within a few per cent of the limit, and the order of"
+        " averaged descent and weight decay, on which theory says nothing."
+    ),
+    design=(
+        "In a pilot message passing had 1.06 ± 0.05 times the limit's error (14 data sets, 99 %) and the nearest orders were"
+        " ten standard errors clear; beyond recovery five data sets suffice, as errors are below 1e-3 or about 0.8. A true"
+        " claim is supported in 99 % of runs."
+    ),
 )
