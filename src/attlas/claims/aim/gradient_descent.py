@@ -164,7 +164,7 @@ def _starts_kept(result: Result, size: float) -> Result:
 
 CLAIM = Claim(
     id="aim.gradient-descent",
-    version=2,
+    version=3,
     statement=(
         "Gradient descent on a softmax layer, averaged over its initialisations, reaches the Bayes-optimal error, as"
         " Boncoraglio et al. say: over infinitely many starts that of message passing on the same data, to 5 % at the largest"
