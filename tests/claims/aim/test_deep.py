@@ -1,40 +1,77 @@
+"""aim.deep: which layer is learned first, and how near the diagonal theory is."""
+
 import numpy as np
 import pytest
 
 from attlas.claims import Measurement, Outcome
 from attlas.claims.aim import deep
 
+from .worlds import missed, near, outcome, with_seeds, with_sizes, world
 
-def layers(first, second, scatter=0.05):
-    rng = np.random.default_rng(0)
-    rows = []
-    for d in (24, 40):
-        for seed in range(6):
-            result = {"errors": np.array([first, second]) + rng.normal(0, scatter, 2), "correlation": 0.05}
-            result |= {"theory": np.array([0.5, 0.2]), "theory_error": np.array([0.01, 0.01])}
-            rows.append(Measurement(deep.Point(d=d), seed, result))
-    return rows
+CLAIM = deep.CLAIM
+THEORY = np.array([0.6, 0.2])
 
 
-def test_the_order_of_the_layers_decides():
-    assert deep.judge(layers(0.6, 0.2)).outcome is Outcome.SUPPORTED
-    assert deep.judge(layers(0.2, 0.6)).outcome is Outcome.REFUTED
-    assert deep.judge(layers(0.4, 0.4)).outcome is Outcome.INCONCLUSIVE
-    assert deep.judge(layers(0.6, 0.2)[:2]).outcome is Outcome.INCONCLUSIVE
+def layers(first=THEORY[0], second=THEORY[1], scatter=0.3, **changes):
+    """Both layers' errors tend to these, when the theory says 0.6 and 0.2."""
+
+    def result(point, rng):
+        errors = [near(1, point.d, rng, scatter) * error for error in (first, second)]
+        own = {"errors": np.array(errors), "theory": THEORY, "theory_error": 0.01 * THEORY, "correlation": -0.05}
+        return own | {"converged": True} | changes
+
+    return world(CLAIM, result)
+
+
+def test_the_order_and_the_errors_of_the_layers_decide():
+    verdict = CLAIM.verdict(layers())
+    assert verdict.outcome is Outcome.SUPPORTED
+    assert verdict.numbers["correlation that the theory drops"] == 0.05
+    assert outcome(CLAIM, layers(*THEORY[::-1])) is Outcome.REFUTED
+    assert outcome(CLAIM, layers(0.4, 0.4)) is Outcome.REFUTED  # at these numbers of seeds a gap of nothing shows
+    assert outcome(CLAIM, layers(*THEORY * (1 + 2 * deep.EPS))) is Outcome.REFUTED
+    assert outcome(CLAIM, layers(*THEORY * (1 - 2 * deep.EPS))) is Outcome.REFUTED
+
+
+def test_what_it_must_refute():
+    assert missed(CLAIM, layers()) == {}
+
+
+@pytest.mark.parametrize("few", [with_seeds(layers(), 1), with_sizes(layers(), 3), layers(scatter=30)])
+def test_too_little_decides_nothing(few):
+    assert outcome(CLAIM, few) is Outcome.INCONCLUSIVE
+
+
+def test_a_theory_that_is_not_known_well_supports_nothing():
+    assert outcome(CLAIM, layers(theory_error=2 * deep.BLURRED * THEORY)) is not Outcome.SUPPORTED
+
+
+def test_two_widths_are_not_mixed():
+    rows = layers()
+    other = [Measurement(m.point.model_copy(update={"rho": 0.7 * m.point.rho}), m.seed, m.result) for m in rows]
+    assert outcome(CLAIM, rows + other) is Outcome.INCONCLUSIVE
+
+
+def test_a_slow_run_is_used_and_counted():
+    verdict = CLAIM.verdict(layers(converged=False))
+    assert verdict.outcome is Outcome.SUPPORTED
+    assert verdict.numbers["runs that did not converge"] == len(layers())
 
 
 def test_two_layers_are_measured():
     point = deep.Point(d=12, samples=64)
     result = deep.measure(point, 0)
-    assert result["errors"].shape == (2,)
+    assert result["errors"].shape == result["theory"].shape == result["theory_error"].shape == (2,)
+    assert result["course"][-1] / result["course"][0] == pytest.approx(result["errors"])
     assert isinstance(result["converged"], bool)
-    figure = deep.draw([Measurement(point, 0, result)])
-    assert len(figure.axes) == 2
+    assert len(deep.draw([Measurement(point, 0, result)]).axes) == 2
 
 
 def test_finding():
-    numbers = deep.judge(layers(0.6, 0.2, scatter=0.001)).numbers
-    assert "the first has more error, by 0.40 (guessing the prior mean gives 1)" in deep.finding(numbers)
+    said = deep.finding(deep.judge(layers(scatter=0.001)).numbers)
+    assert "the first has more error, by 0.4" in said
+    assert "(guessing the prior mean gives 1)" in said
+    assert "both layers have 1.00 times the error of the diagonal theory" in said
 
 
 def test_series():

@@ -1,28 +1,67 @@
+"""aim.sequence-length: lengths collapse on one curve, in theory and in simulation."""
+
 import numpy as np
 import pytest
 
 from attlas import aim
 from attlas.claims import Measurement, Outcome
 from attlas.claims.aim import sequence_length
+from attlas.claims.aim.kit import theory
+
+from .worlds import missed, near, outcome, with_seeds, with_sizes, world
+
+CLAIM = sequence_length.CLAIM
+
+
+def made(ratio=lambda T: 1.0, scatter=0.3, **changes):
+    """Message passing tends to `ratio(T)` times the common curve."""
+
+    def result(point, rng):
+        V, own = theory(aim.Softmax(2), point.A / 4, point.rho)[0], near(ratio(point.tokens), point.d, rng, scatter)
+        return {"theory": V, "common": V, "ratio": own, "error": own * V, "converged": True} | changes
+
+    return world(CLAIM, result)
+
+
+def test_every_length_must_come_to_the_curve():
+    assert outcome(CLAIM, made()) is Outcome.SUPPORTED
+    longest = max(point.tokens for point in CLAIM.tiers["quick"].points)
+    for off in (1 + 2 * sequence_length.EPS, 1 - 2 * sequence_length.EPS):
+        assert outcome(CLAIM, made(lambda T, off=off: off)) is Outcome.REFUTED
+        assert outcome(CLAIM, made(lambda T, off=off: off if T == longest else 1.0)) is Outcome.REFUTED
+
+
+def test_what_it_must_refute():
+    assert missed(CLAIM, made()) == {}
+
+
+@pytest.mark.parametrize("few", [with_seeds(made(), 1), with_sizes(made(), 3), made(scatter=60), made(theory=0.0)])
+def test_too_little_decides_nothing(few):
+    assert outcome(CLAIM, few) is Outcome.INCONCLUSIVE
 
 
 def test_lengths_collapse_only_on_the_right_count():
-    """Measured at A = alpha (T^2 + T), the count of the linear channel, the theory of two lengths differs."""
-    points = [sequence_length.Point(tokens=T, A=0.4, d=20) for T in (2, 3)]
-
-    def at_wrong_alpha(point):
-        wrong = point.A / (point.tokens**2 + point.tokens)
-        return {"theory": aim.state_evolution(aim.Softmax(point.tokens), wrong, 0.5).value, "ratio": 1.0}
-
-    verdict = sequence_length.judge([Measurement(p, s, at_wrong_alpha(p)) for p in points for s in range(3)])
+    """At A = alpha (T^2 + T), the count of the linear channel, the theory of two lengths differs."""
+    rows = made()
+    wrong = [
+        Measurement(
+            m.point, m.seed,
+            m.result | {"common": theory(aim.Softmax(m.point.tokens), m.point.A / (m.point.tokens**2 + m.point.tokens),
+                                         m.point.rho)[0]},
+        )
+        for m in rows
+    ]  # fmt: skip
+    verdict = CLAIM.verdict(wrong)
     assert verdict.outcome is Outcome.REFUTED
-    assert "does not collapse" in verdict.reason
-    theory = {aim.state_evolution(aim.Softmax(p.tokens), p.alpha, 0.5).value for p in points}
-    assert np.ptp(list(theory)) < 1e-12
+    assert "spread of V over lengths" in verdict.reason
+    points = {point.tokens: point for point in CLAIM.tiers["quick"].points}.values()
+    assert np.ptp([theory(aim.Softmax(p.tokens), p.alpha, p.rho)[0] for p in points]) < sequence_length.ROUNDING
 
 
 def test_finding():
-    numbers = {"T=2 at d = infinity": 0.974, "T=6 at d = infinity": 1.02, "T=2 at d = 200": 1.3}
+    said = CLAIM.found(CLAIM.verdict(made(scatter=0.001)))
+    assert "the error is 1.00 times that of the common curve" in said
+    numbers = {"T = 2 at d = infinity": 0.974, "T = 6 at d = infinity": 1.02, "T = 2 at d = infinity ±": 0.3}
     assert "the error is 0.97 to 1.02 times that of the common curve" in sequence_length.finding(numbers)
 
 
@@ -42,6 +81,11 @@ def test_series():
 
 
 def test_measure():
-    result = sequence_length.measure(sequence_length.Point(tokens=3, d=16), 0)
-    assert 0.2 < result["error"] < 1
-    assert result["converged"] in (True, False)
+    point = sequence_length.Point(tokens=3, d=14)
+    result = sequence_length.measure(point, 0)
+    assert 0 < result["error"] < 1.5
+    assert result["ratio"] > 0
+    assert result["common"] == theory(aim.Softmax(3), point.alpha, point.rho)[0]
+    assert result["theory"] == pytest.approx(result["common"], rel=0.1)  # that of the n which was drawn
+    assert isinstance(result["converged"], bool)
+    assert sequence_length.draw([Measurement(point, 0, result)]).axes

@@ -1,6 +1,7 @@
 """aim.deep: of two attention layers, the last is learned first.
 
-The last of 24 iterates is used, whether or not message passing has converged.
+Runs that have not converged are used as they are: their scores are integrals of finite accuracy. Samples are chosen so that
+alpha d^2 is an integer at every size: message passing then asks for the same information again and again, and has it stored.
 """
 
 from collections.abc import Sequence
@@ -11,27 +12,32 @@ import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import aim
-from attlas.claims.aim.kit import points
+from attlas.claims.aim.kit import LIMIT, draw_task, points, reaches
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
+from attlas.claims.estimate import Exact, Undecided, mean
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
 from attlas.claims.finding import ending, span
+from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
-from attlas.claims.verdict import Outcome, Verdict
-from attlas.numerics import fit_line, mean_interval
+from attlas.claims.verdict import Test, Verdict, above, below, decide
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEVEL = 0.99
-STEPS = 24
+EPS = 0.15  # of the errors, in units of the diagonal theory
+BLURRED = 0.03  # relative standard error of the theory that is still small against that
+LEAST = 0.05  # by which the first layer's error exceeds the second's, in units of the prior's
+STEPS = 30
+ACCURACY = 0.02  # of the integrals behind a score; 1e-3 changes errors in the fifth digit
 LAYERS = ("first", "second")
+GAP = "first minus second"
 
 
 class Point(Settings):
     """Samples, width of both layers, residual strength and size; `samples` are those behind the theory."""
 
-    alpha: PositiveFloat = 0.2
-    rho: PositiveFloat = 0.5
+    alpha: PositiveFloat = 0.1
+    rho: PositiveFloat = 1.0
     skip: float = Field(1.0, ge=0)
     d: PositiveInt
     samples: int = Field(512, ge=64)
@@ -39,8 +45,8 @@ class Point(Settings):
 
 def measure(point: Point, seed: int) -> Result:
     """Run message passing on two layers; return both errors over that of the prior mean, beside the diagonal theory."""
-    channel = aim.Deep(skip=point.skip, samples=point.samples)
-    task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
+    channel = aim.Deep(skip=point.skip, samples=point.samples, accuracy=ACCURACY)
+    task = draw_task(channel, point.d, point.alpha, point.rho, seed)
     found = aim.message_passing(task.X, task.y, channel, point.rho, S=task.S, max_steps=STEPS, throw=False)
     residue = task.S - found.S_hat
     theory = _theory(channel, point.alpha, point.rho)
@@ -56,39 +62,34 @@ def measure(point: Point, seed: int) -> Result:
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """The first layer's error minus the second's, paired over data sets, is above zero at every alpha (99 % together).
+    """The first layer's error exceeds the second's, paired over data sets; both extrapolate to the diagonal theory, to 15 %.
 
-    How far message passing is from the diagonal theory is reported, extrapolated in 1/d where there are sizes enough.
+    The theory is a Monte Carlo estimate itself, whose standard error must be small against 15 %.
     """
     if len({(m.point.rho, m.point.skip) for m in measurements}) > 1:
-        return Verdict(Outcome.INCONCLUSIVE, "judge one rho and one skip at a time", 0.0, "")
-    if not all(np.isfinite(m.result["errors"]).all() for m in measurements):
-        return Verdict(Outcome.INCONCLUSIVE, "an error is not finite: message passing diverged somewhere", 0.0, "")
-    groups = {m.point.alpha: [n for n in measurements if n.point.alpha == m.point.alpha] for m in measurements}
-    numbers: dict[str, float] = {}
-    margins, sides = [], []
-    for alpha, mine in groups.items():
+        raise Undecided("judge one rho and one skip at a time")
+    tests = []
+    for alpha in sorted({m.point.alpha for m in measurements}):
+        mine = [m for m in measurements if m.point.alpha == alpha]
+        largest = max(m.point.d for m in mine)
         gaps = [float(m.result["errors"][0] - m.result["errors"][1]) for m in mine]
-        if len(gaps) < 3:
-            return Verdict(Outcome.INCONCLUSIVE, "needs three runs at every alpha", 0.0, "")
-        mean, low, high = mean_interval(gaps, 1 - (1 - LEVEL) / len(groups))
-        error = float(np.std(gaps, ddof=1)) / np.sqrt(len(gaps))
-        numbers |= {
-            f"alpha={alpha:g} first minus second": mean,
-            f"alpha={alpha:g} first minus second ±": (high - low) / 2,
-        }
-        margins.append(low / max(error, 1e-300))
-        sides.append(1 if low > 0 else -1 if high < 0 else 0)
-        numbers |= _deviation(alpha, mine)
+        theory = float(mine[0].result["theory"][0] - mine[0].result["theory"][1])
+        tests.append(Test(f"alpha = {alpha:g}: {GAP}", mean(gaps), above(LEAST), expected=theory))
+        tests += [
+            test
+            for i, name in enumerate(LAYERS)
+            for test in reaches(
+                mine,
+                lambda point, name=name: f"alpha = {point.alpha:g}, {name} layer",
+                EPS,
+                lambda m, i=i: float(m.result["errors"][i] / m.result["theory"][i]),
+            )
+        ]
+        blur = max(m.result["theory_error"][i] / m.result["theory"][i] for m in mine if m.point.d == largest for i in (0, 1))
+        tests.append(Test(f"alpha = {alpha:g}: relative error of the theory", Exact(float(blur)), below(BLURRED)))
     correlation = max(abs(float(m.result["correlation"])) for m in measurements)
-    numbers["correlation that the theory drops"] = correlation
-    worst = max((abs(v) for k, v in numbers.items() if k.endswith("over theory, less 1")), default=np.nan)
-    reason = (
-        f"the first layer's error exceeds the second's by {min(v for k, v in numbers.items() if k.endswith('second')):.3f}"
-        f" of the prior's at the alpha nearest to failing; message passing at the largest d is within {worst:.1%} of the"
-        f" diagonal theory (which drops correlations of up to {correlation:.0%})"
-    )
-    return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
+    reason = f"the diagonal theory drops correlations of up to {correlation:.0%}"
+    return decide(tests, reason, {"correlation that the theory drops": correlation})
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
@@ -139,36 +140,18 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def cost(point: Point) -> Cost:
-    """Expect a millisecond for each score, of the data and of the theory."""
+    """Expect half a millisecond for each score; the theory is shared by all runs."""
     n = point.alpha * point.d**2
-    return Cost(STEPS * (n + point.samples / 4) * 7e-4, int(150_000_000 + 200 * n * point.d))
+    return Cost(0.15 + STEPS * n * 3e-4, int(150_000_000 + 200 * n * point.d))
 
 
 def finding(numbers: Numbers) -> str:
-    """Say by how much the first layer lags behind."""
-    gaps = ending(numbers, "first minus second")
+    """Say by how much the first layer lags behind, and how near the diagonal theory is."""
+    gaps = ending(numbers, GAP)
     return (
-        f"The last layer is learned first: the first has more error, by {span(gaps)} (guessing the prior mean gives 1)"
+        f"The last layer is learned first: the first has more error, by {span(gaps)} (guessing the prior mean gives 1);"
+        f" extrapolated to infinite d both layers have {span(ending(numbers, LIMIT))} times the error of the diagonal theory"
     )
-
-
-def _deviation(alpha: float, mine: Sequence[Measurement[Point]]) -> dict[str, float]:
-    numbers: dict[str, float] = {}
-    sizes = sorted({m.point.d for m in mine})
-    for layer, name in enumerate(LAYERS):
-        ratios = [(m.point.d, float(m.result["errors"][layer] / m.result["theory"][layer])) for m in mine]
-        label = f"alpha={alpha:g} {name} layer"
-        numbers[f"{label}, d={sizes[-1]}, over theory, less 1"] = (
-            float(np.mean([r for d, r in ratios if d == sizes[-1]])) - 1
-        )
-        numbers[f"{label}, relative error of theory"] = float(
-            mine[0].result["theory_error"][layer] / mine[0].result["theory"][layer]
-        )
-        if len(sizes) > 1 and len(ratios) > 3:
-            line = fit_line([1 / d for d, _ in ratios], [r for _, r in ratios])
-            low, high = line.intercept_interval(LEVEL)
-            numbers |= {f"{label} at d = infinity": line.intercept, f"{label} at d = infinity ±": (high - low) / 2}
-    return numbers
 
 
 @lru_cache(maxsize=64)
@@ -179,13 +162,19 @@ def _theory(channel: aim.Deep, alpha: float, rho: float) -> aim.FixedPoint:
 CLAIM = Claim(
     id="aim.deep",
     version=2,
-    statement="Of two stacked attention layers the last is learned first.",
+    statement=(
+        "Of two stacked attention layers the last is learned first, and the diagonal approximation predicts both errors, to"
+        " 15 % as d grows (two tokens, rho = 1)."
+    ),
     formula=r"A_l=\operatorname{softmax}(\beta H^{(l)}),\quad x^{(2)}=(cI+A_1)\,x^{(1)},\quad y=A_2:\qquad V_2<V_1",
     source="boncoraglio2025bayes, deep attention",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d) for d in (24, 36)], seeds=3),
-        "full": Sweep([Point(alpha=a, d=d, samples=4096) for a in (0.1, 0.2, 0.3) for d in (60, 100, 140)], seeds=6),
+        "quick": Sweep([Point(d=d) for d in (20, 30, 40, 50)], seeds=(16, 9, 6, 5)),
+        "full": Sweep(
+            [Point(alpha=a, d=d, samples=4096) for a in (0.1, 0.2, 0.3) for d in (20, 30, 50, 80)],
+            seeds=(24, 16, 8, 6) * 3,
+        ),
     },
     measure=measure,
     judge=judge,
@@ -199,4 +188,29 @@ CLAIM = Claim(
     finding=finding,
     series=series,
     unfinished=Unfinished.USED,
+    mutations=[
+        Mutation(
+            "the layers change places",
+            (1.0,),
+            1.0,
+            change=changed(lambda result, _: {"errors": result["errors"][::-1]}),
+        ),
+        Mutation(
+            "the diagonal theory is off by a factor {size:g}",
+            (1.1, 1.3, 1.5),
+            1.3,
+            change=changed(lambda result, size: {"theory": np.multiply(result["theory"], size)}),
+        ),
+        Mutation(
+            "errors times {size:g}: the teachers leak",
+            (0.5, 0.0),
+            0.5,
+            change=changed(lambda result, size: {"errors": np.multiply(result["errors"], size)}),
+        ),
+    ],
+    design=(
+        "In a pilot errors over the theory scattered by 2/d (first layer) and 4/d (second); sizes and seeds give standard errors"
+        " of 2 % and 3 % at d = infinity, and support a true theory with probability 0.95. The theory's own error is 1 %."
+    ),
+    unseen="What dropping the correlation of the layers' noises costs, if it is below 15 %.",
 )

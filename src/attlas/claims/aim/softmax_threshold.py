@@ -5,44 +5,49 @@ descent has fitted its data is read from its loss.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import aim
-from attlas.claims.aim.kit import HOLLOW, amp_cost, errors, points
+from attlas.claims.aim.kit import HOLLOW, SIZES, amp_cost, draw_task, errors, points
+from attlas.claims.aim.kit import theory as theory_of
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
+from attlas.claims.estimate import Exact, Undecided, finite_size, share
 from attlas.claims.figure import MARKERS, THEORY, drawn, panels
 from attlas.claims.finding import ending
 from attlas.claims.learners import learner
+from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
-from attlas.claims.verdict import Outcome, Verdict
-from attlas.numerics import fit_line
+from attlas.claims.verdict import Test, Verdict, about, above, decide
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEVEL = 0.99
 RECOVERED = 1e-3  # an error below this counts as recovery when the transition is located
-SHARP = 0.05  # a transition known to less than this decides nothing
+EPS = 0.05  # of the transition, in units of the formula
+MOST = 0.5  # of the data sets must show the transition in range, and of the descents do what theory says
 DESCENT_STEPS = 2500
-BELOW, ABOVE = 0.9, 1.25  # gradient descent is run up to here, and from here on; between it crawls
+BELOW, ABOVE = 0.85, 1.5  # gradient descent is run up to here, and from here on; between it crawls
+PLACE = "transition over formula"
 PUBLISHED_ALPHA, PUBLISHED_ERROR = 0.1875, 0.0042  # what the authors' public scripts print for T = 2, rho = 0.5
 
 
 class Point(Settings):
     """Samples over those of the formula, tokens, width, size and steps of message passing.
 
-    Steps limit how near the threshold message passing can recover: with 400 the theory's own recursion, at d = infinity,
-    falls below 1e-3 at 1.009 of it.
+    Steps limit how near the threshold message passing can recover: with 200 the theory's own recursion, at d = infinity,
+    falls below 1e-3 at 1.032 of it (`_expected`), and that is what simulations must extrapolate to.
     """
 
     ratio: PositiveFloat
     tokens: int = Field(2, ge=2)
     rho: PositiveFloat = 0.5
     d: PositiveInt
-    steps: PositiveInt = 400
+    steps: PositiveInt = 200
 
     @property
     def alpha(self) -> float:
@@ -53,10 +58,10 @@ class Point(Settings):
 def measure(point: Point, seed: int) -> Result:
     """Run message passing; away from the threshold gradient descent from one start instead.
 
-    A seed draws the same teacher and the same first sequences at every ratio.
+    A seed draws the same teacher and the same first sequences at every ratio of a size.
     """
     channel = aim.Softmax(point.tokens)
-    task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
+    task = draw_task(channel, point.d, point.alpha, point.rho, seed)
     result: Result = {"amp": np.nan, "gd": np.nan, "loss": np.nan}
     if _descends(point.ratio):
         rank = round(point.rho * point.d)
@@ -70,58 +75,63 @@ def measure(point: Point, seed: int) -> Result:
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """Where message passing begins to recover, extrapolated to d = infinity, is the formula; descent fails below, not above.
+    """Where message passing begins to recover extrapolates to the formula, to 5 %; descent fails below it, not above.
 
     Per data set the transition is where the error crosses 1e-3, interpolated in its logarithm; locations are fitted as
-    a + C/d, and the claim needs 1 inside the interval of every a (99 % together). Message passing assumes the theory's V, so
+    a + C/d. Expected is where the recursion of V crosses 1e-3 in as many steps. Message passing assumes the theory's V, so
     below the threshold its failure proves little. There gradient descent decides: a second S that fits all data shows that
     no learner can tell them apart.
     """
-    groups = sorted({(m.point.tokens, m.point.rho) for m in measurements})
-    numbers: dict[str, float] = {}
-    margins, blurred, outside = [], False, 0
-    for tokens, rho in groups:
-        mine = [m for m in measurements if (m.point.tokens, m.point.rho) == (tokens, rho)]
+    least = min(float(np.nanmin([m.result["amp"], m.result["gd"]])) for m in measurements)
+    tests, shown = [Test("smallest error", Exact(least), above(0))], []
+    if least <= 0:
+        return decide(tests)
+    for tokens, rho, steps in sorted({(m.point.tokens, m.point.rho, m.point.steps) for m in measurements}):
+        mine = [m for m in measurements if (m.point.tokens, m.point.rho, m.point.steps) == (tokens, rho, steps)]
         places = [
             (d, _crossing([m for m in mine if (m.point.d, m.seed) == (d, seed)]))
-            for d, seed in sorted({(m.point.d, m.seed) for m in mine})
+            for d, seed in sorted({(m.point.d, m.seed) for m in mine if np.isfinite(m.result["amp"])})
         ]
-        known = [(d, x) for d, x in places if np.isfinite(x)]
-        outside += len(places) - len(known)
-        if len({d for d, _ in known}) < 2 or len(known) < 6:
-            return Verdict(Outcome.INCONCLUSIVE, "needs two sizes and six data sets that show the transition", 0.0, "")
-        line = fit_line([1 / d for d, _ in known], [x for _, x in known])
-        low, high = line.intercept_interval(1 - (1 - LEVEL) / len(groups))
-        label, half = f"T={tokens} rho={rho:g}", (high - low) / 2
-        numbers |= {f"{label} transition over formula": line.intercept, f"{label} ±": half, f"{label} C": line.slope}
-        margins.append((half - abs(line.intercept - 1)) / max(line.intercept_error, 1e-300))
-        blurred = blurred or half > SHARP
-    below = [m for m in measurements if m.point.ratio <= BELOW and m.result["loss"] < 1e-5]
-    above = [m for m in measurements if m.point.ratio >= ABOVE]
-    ambiguous = sum(m.result["gd"] > 0.01 for m in below)
-    recovered = sum(m.result["gd"] < RECOVERED for m in above)
-    tokens, rho = groups[int(np.argmin(margins))]
-    closest = f"T={tokens} rho={rho:g}"
+        located = [(d, x / _expected(tokens, rho, steps)) for d, x in places if np.isfinite(x)]
+        shown += [np.isfinite(x) for _, x in places]
+        if len(located) > len(places) / 2:  # otherwise the share of those that show it is what decides
+            name = f"T = {tokens}, rho = {rho:g}: {PLACE}"
+            tests.append(Test(name, finite_size(located, sizes=SIZES), about(1, EPS), expected=1.0))
+    descents = [m for m in measurements if np.isfinite(m.result["gd"])]
+    below = [m for m in descents if m.point.ratio < 1 and m.result["loss"] < 1e-5]
+    beyond = [m for m in descents if m.point.ratio > 1]
+    if not below or not beyond:
+        raise Undecided("needs descents on both sides of the threshold, and fits of all data below it")
+    second, found = share([m.result["gd"] > 0.01 for m in below]), share([m.result["gd"] < RECOVERED for m in beyond])
+    tests += [
+        Test("data sets that show the transition", share(shown), above(MOST)),
+        Test("descents below that fit with another matrix", second, above(MOST), expected=1.0),
+        Test("descents above that find the matrix", found, above(MOST), expected=1.0),
+    ]
     reason = (
-        f"message passing begins to recover at {numbers[f'{closest} transition over formula']:.3f} ±"
-        f" {numbers[f'{closest} ±']:.3f} of the formula; gradient descent fits the data with"
-        f" another S in {ambiguous} of {len(below)} runs below it and finds S in {recovered} of {len(above)} above it"
+        f"gradient descent fits the data with another matrix in {second.hits} of {second.trials} runs below the threshold, and"
+        f" finds the matrix in {found.hits} of {found.trials} above it"
     )
-    if outside:
-        reason += f" ({outside} data sets show no transition in the range)"
-    numbers |= {
-        "second solutions below": ambiguous,
-        "runs below": len(below),
-        "found above": recovered,
-        "runs above": len(above),
-    }
-    margin = float(min(margins))
-    two_sided = bool(below) and bool(above) and ambiguous == len(below) and recovered >= 0.9 * len(above)
-    possible_below = ambiguous < 0.5 * len(below)  # descent finds S where the formula says that nobody can
-    if margin < 0 or possible_below:
-        return Verdict(Outcome.REFUTED, reason, margin, "standard errors", numbers)
-    outcome = Outcome.SUPPORTED if two_sided and not blurred and not outside else Outcome.INCONCLUSIVE
-    return Verdict(outcome, reason, margin, "standard errors", numbers)
+    return decide(tests, reason)
+
+
+@lru_cache(maxsize=64)
+def _expected(tokens: int, rho: float, steps: int) -> float:
+    """Return the ratio at which message passing of so many steps falls to `RECOVERED` at d = infinity.
+
+    Its recursion is V <- (F(V/A) + V)/2, the same for all T.
+    """
+    low, high = 0.9, 2.0
+    for _ in range(16):
+        ratio = (low + high) / 2
+        A, V, error = ratio * Point(ratio=1, tokens=tokens, rho=rho, d=1).alpha * (tokens**2 + tokens - 2), 1.0, 1.0
+        for _ in range(steps):
+            error = float(aim.mmse(V / A, rho))
+            V = (error + V) / 2
+            if error < RECOVERED:
+                break
+        low, high = (ratio, high) if error > RECOVERED else (low, ratio)
+    return high
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
@@ -131,7 +141,7 @@ def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
 
 def _errors(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     theory = {
-        point: aim.state_evolution(aim.Softmax(point.tokens), point.alpha, point.rho, steps=0).value
+        point: theory_of(aim.Softmax(point.tokens), point.alpha, point.rho)[0]
         for point in {m.point for m in measurements}
     }
     found = errors(measurements, "amp", "amp", lambda m: theory[m.point])
@@ -197,7 +207,7 @@ def _descends(ratio: float) -> bool:
 
 def _crossing(rows: Sequence[Measurement[Point]]) -> float:
     """Return the ratio at which the error of message passing falls through `RECOVERED`; NaN if it does not in this range."""
-    rows = sorted((m for m in rows if not _descends(m.point.ratio)), key=lambda m: m.point.ratio)
+    rows = sorted((m for m in rows if np.isfinite(m.result["amp"])), key=lambda m: m.point.ratio)
     if not rows:
         return np.nan
     ratio = np.array([m.point.ratio for m in rows])
@@ -211,31 +221,45 @@ def _crossing(rows: Sequence[Measurement[Point]]) -> float:
 
 def finding(numbers: Numbers) -> str:
     """Say where the transition is, and what descent finds on both sides of it."""
+    place, half = ending(numbers, PLACE)[0], ending(numbers, f"{PLACE} ±")[0]
+    second, found = (numbers[f"descents {where}"] for where in ("below that fit with another matrix", "above that find the matrix"))
     return (
-        f"Recovery is a phase transition, at {ending(numbers, 'transition over formula')[0]:.2f} times the number of samples"
-        f" that the formula gives: below it gradient descent fits all data with a wrong matrix in"
-        f" {numbers['second solutions below']:.0f} of {numbers['runs below']:.0f} runs; above it, it finds the right one in"
-        f" {numbers['found above']:.0f} of {numbers['runs above']:.0f}"
+        f"Recovery is a phase transition, at {place:.2f} ± {half:.2f} times the number of samples that the formula gives: below it"
+        f" gradient descent fits all data with a wrong matrix in {second:.0%} of its runs; above it, it finds the right one in"
+        f" {found:.0%}"
     )
 
 
 def _ours(numbers: Numbers) -> str:
     error = aim.state_evolution(aim.Softmax(2), PUBLISHED_ALPHA, 0.5, steps=0).value
-    where, half = numbers["T=2 rho=0.5 transition over formula"], numbers["T=2 rho=0.5 ±"]
+    name = f"T = 2, rho = 0.5: {PLACE}"
     return (
         f"The error there is {error:g}: it is the threshold of perfect recovery, and simulation finds the transition at"
-        f" {where:.3f} ± {half:.3f} times it."
+        f" {numbers[name]:.3f} ± {numbers[f'{name} ±']:.3f} times it."
     )
 
 
-def _grid(sizes: Sequence[int], ratios: Sequence[float], **settings: Any) -> list[Point]:
-    return [Point(ratio=x, d=d, **settings) for d in sizes for x in ratios]
+def _around(d: int, **settings: Any) -> list[Point]:
+    """Return three ratios about the place of the transition at this size, some 1 + 1/d."""
+    return [Point(ratio=round(1.02 + x / d, 3), d=d, **settings) for x in (-0.5, 1.25, 3.0)]
+
+
+def _wrong_place(measurements: Sequence[Measurement[Point]], size: float) -> list[Measurement[Point]]:
+    """Return what would be measured if the transition were at `size` of where it is."""
+    return [
+        replace(m, point=m.point.model_copy(update={"ratio": m.point.ratio * size})) if np.isfinite(m.result["amp"]) else m
+        for m in measurements
+    ]
 
 
 CLAIM = Claim(
     id="aim.softmax-threshold",
     version=3,
-    statement="Softmax attention is recovered perfectly above alpha = (2 rho - rho^2)/(T^2 + T - 2), and not below.",
+    statement=(
+        "Softmax attention is recovered perfectly above alpha = (2 rho - rho^2)/(T^2 + T - 2), and not below: the transition of"
+        " message passing extrapolates to it, to 5 %, and most runs of gradient descent fit all data with another matrix at 0.85"
+        " times it and find the right one at 1.5 times it."
+    ),
     formula=(
         r"V=0\iff\alpha\ge\alpha^*,\qquad\alpha^*=\frac{2\rho-\rho^2}{T^2+T-2}\;\;(\rho\le 1),"
         r"\quad\frac{1}{T^2+T-2}\;\;(\rho>1)"
@@ -243,16 +267,20 @@ CLAIM = Claim(
     source="boncoraglio2025bayes, the strong recovery threshold",
     settings=Point,
     tiers={
-        "quick": Sweep(_grid((32, 72), (1.0, 1.03, 1.07, 1.15)) + _grid((32,), (0.85, 1.3)), seeds=9),
+        "quick": Sweep(
+            [point for d in (20, 26, 36, 50) for point in _around(d)] + [Point(ratio=x, d=20) for x in (BELOW, ABOVE)],
+            seeds=(6,) * 3 + (5,) * 9 + (12, 12),
+        ),
         "full": Sweep(
             [
                 point
                 for settings in ({}, {"tokens": 3}, {"rho": 1.5})
-                for point in _grid(
-                    (48, 72, 108), (0.8, 0.97, 0.99, 1.0, 1.01, 1.02, 1.04, 1.06, 1.1, 1.3), steps=1500, **settings
+                for point in (
+                    *(point for d in (28, 40, 60, 90) for point in _around(d, steps=600, **settings)),
+                    *(Point(ratio=x, d=40, steps=600, **settings) for x in (BELOW, ABOVE)),
                 )
             ],
-            seeds=8,
+            seeds=((14,) * 3 + (10,) * 3 + (8,) * 3 + (6,) * 3 + (16, 16)) * 3,
         ),
     },
     measure=measure,
@@ -279,4 +307,32 @@ CLAIM = Claim(
     ],
     series=series,
     unfinished=Unfinished.USED,
+    mutations=[
+        Mutation("the transition is at {size:g} of its place", (1.05, 1.12, 1.2), 1.12, change=_wrong_place),
+        Mutation("the transition is at {size:g} of its place", (0.95, 0.88, 0.8), 0.88, change=_wrong_place),
+        Mutation(
+            "gradient descent finds the matrix everywhere: its errors times {size:g}",
+            (1e-6,),
+            1e-6,
+            change=changed(lambda result, size: {"gd": result["gd"] * size}),
+        ),
+        Mutation(
+            "gradient descent never finds the matrix: its errors plus {size:g}",
+            (0.1,),
+            0.1,
+            change=changed(lambda result, size: {"gd": result["gd"] + size}),
+        ),
+        Mutation(
+            "errors times {size:g}: the teacher leaks",
+            (0.0,),
+            0.0,
+            change=changed(lambda result, size: {name: result[name] * size for name in ("amp", "gd")}),
+        ),
+    ],
+    unseen="A transition within 5 % of the formula; whether other algorithms recover a little earlier than message passing.",
+    design=(
+        "In a pilot the place of the transition scattered by 0.03 at d = 20 and 0.005 at d = 60; sizes and seeds give a standard"
+        " error of 0.008 at d = infinity and support a true formula with probability 0.9. Twelve descents on each side tell a"
+        " share of nearly 1 from a half."
+    ),
 )

@@ -1,7 +1,6 @@
-"""aim.state-evolution: message passing follows the state evolution.
+"""aim.state-evolution: message passing reaches the error of the state evolution.
 
-The last of 60 iterates is used, whether or not message passing has converged: at finite d it often cycles about its
-fixed point.
+Runs that have not converged are used as they are; a tenth of them leaves the claim undecided.
 """
 
 from collections.abc import Sequence
@@ -14,22 +13,31 @@ from attlas.claims.aim.kit import (
     HARDMAX_SCORE,
     LIMIT,
     SCORE,
-    above_threshold,
     amp_cost,
     amp_error,
+    converged,
     errors,
+    leaning,
+    perfect_learner,
     points,
     ratios,
+    reaches,
+    require_error,
+    wrong_theory,
 )
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
 from attlas.claims.finding import ending, span
-from attlas.claims.finite_size import finite_size_verdict
+from attlas.claims.mutation import Mutation
 from attlas.claims.series import Series, gather
-from attlas.claims.verdict import Verdict
+from attlas.claims.verdict import Verdict, decide
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+EPS = 0.05  # of the error, in units of V
+LEANING = 0.03  # of the overlap of error and estimate, in units of V
 
 
 class Point(Settings):
@@ -38,7 +46,7 @@ class Point(Settings):
     channel: Literal["linear", "softmax", "hardmax"]
     tokens: PositiveInt
     noise: float = Field(0.0, ge=0)
-    rho: PositiveFloat = 0.5
+    rho: PositiveFloat = 1.0
     alpha: PositiveFloat
     d: PositiveInt
 
@@ -52,16 +60,18 @@ def channel_of(point: Any) -> aim.Channel:
 
 def measure(point: Point, seed: int) -> Result:
     """Run message passing once."""
-    return amp_error(channel_of(point), point.d, point.alpha, point.rho, seed)
+    return _measured(point, seed, None)
+
+
+def _measured(point: Point, seed: int, onsager: float | None) -> Result:
+    return amp_error(channel_of(point), point.d, point.alpha, point.rho, seed, onsager)
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """The final error over V is 1 + C/d within its errors, for every channel."""
-    return above_threshold(measurements) or finite_size_verdict(
-        [(_label(m.point), m.point.d, m.result["ratio"]) for m in measurements],
-        "channel",
-        "error of message passing over V",
-    )
+    """For every channel the final error over V is 1 + C/d, with 1 known to 5 %, and has no overlap with the estimate."""
+    require_error(measurements)
+    tests = reaches(measurements, _label, EPS) + leaning(measurements, _label, LEANING) + [converged(measurements)]
+    return decide(tests, "the error of message passing over V is extrapolated to d = infinity")
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
@@ -118,16 +128,23 @@ def _label(point: Point) -> str:
 
 _CASE = ("channel", "tokens", "noise", "rho", "alpha")
 _CASES: list[dict[str, Any]] = [
-    {"channel": "softmax", "tokens": 2, "alpha": 0.1},
-    {"channel": "softmax", "tokens": 3, "alpha": 0.03},
-    {"channel": "linear", "tokens": 1, "noise": 0.25, "alpha": 0.4},
-    {"channel": "hardmax", "tokens": 2, "alpha": 0.25},
+    {"channel": "softmax", "tokens": 2, "alpha": 0.08},
+    {"channel": "linear", "tokens": 1, "noise": 0.5, "alpha": 0.25},
+    {"channel": "hardmax", "tokens": 2, "alpha": 0.2},
+]
+_NARROW: list[dict[str, Any]] = [
+    {"channel": "softmax", "tokens": 3, "rho": 0.5, "alpha": 0.03},
+    {"channel": "linear", "tokens": 2, "noise": 0.25, "rho": 0.5, "alpha": 0.1},
 ]
 
 CLAIM = Claim(
     id="aim.state-evolution",
     version=2,
-    statement="Message passing reaches the error that the state evolution predicts: linear, softmax and hardmax outputs.",
+    statement=(
+        "Message passing reaches the error V that the state evolution predicts, as Boncoraglio et al. say: extrapolated to"
+        " infinite d within 5 %, for linear, softmax and hardmax outputs, and what remains wrong has no overlap with the"
+        " estimate (to 3 % of V), as it must be for the best one."
+    ),
     formula=(
         r"\frac{1}{d}\lVert\hat S-S\rVert^2\to V=F(1/\hat q),\qquad\hat q=2\alpha\,G_2(V),"
         r"\qquad G_2(V)=\sum_{a\le b}(1+\delta_{ab})\operatorname{E}[g_{ab}^2]"
@@ -135,8 +152,14 @@ CLAIM = Claim(
     source="boncoraglio2025bayes, the state evolution of GAMP-RIE",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d, **case) for case in _CASES for d in (40, 80, 120)], seeds=12),
-        "full": Sweep([Point(d=d, **case) for case in _CASES for d in (100, 200, 400)], seeds=8),
+        "quick": Sweep(
+            [Point(d=d, **case) for case in _CASES for d in (24, 40, 64, 100)],
+            seeds=(30, 16, 12, 20) + (40, 24, 16, 26) + (30, 16, 12, 14),
+        ),
+        "full": Sweep(
+            [Point(d=d, **case) for case in _CASES + _NARROW for d in (40, 70, 120, 200)],
+            seeds=(60, 40, 24, 24) * len(_CASES + _NARROW),
+        ),
     },
     measure=measure,
     judge=judge,
@@ -150,4 +173,16 @@ CLAIM = Claim(
     finding=finding,
     series=series,
     unfinished=Unfinished.USED,
+    mutations=[
+        wrong_theory((1.03, 1.05, 1.1), 1.1),
+        wrong_theory((0.97, 0.95, 0.9), 0.9),
+        perfect_learner(),
+        Mutation("Onsager term times {size:g}", (0.9, 0.8, 0.6), 0.8, measure=_measured),
+    ],
+    unseen="Errors that vanish as d grows; errors of V below 5 %; widths below 1 in the quick tier.",
+    design=(
+        "In a pilot errors over V scattered by 2.2/d to 3/d from data set to data set, and their overlap with the estimate by"
+        " 1/d; sizes and seeds give standard errors of 1 % and 0.5 % at d = infinity, and support a true theory with"
+        " probability 0.9 (a lack of fit by chance, 1 % in each of six fits, is most of the rest)."
+    ),
 )
