@@ -75,21 +75,24 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         gaps = [float(m.result["errors"][0] - m.result["errors"][1]) for m in mine]
         theory = float(mine[0].result["theory"][0] - mine[0].result["theory"][1])
         tests.append(Test(f"alpha = {alpha:g}: {GAP}", mean(gaps), above(LEAST), expected=theory))
-        tests += [
-            test
-            for i, name in enumerate(LAYERS)
-            for test in reaches(
-                mine,
-                lambda point, name=name: f"alpha = {point.alpha:g}, {name} layer",
-                EPS,
-                lambda m, i=i: float(m.result["errors"][i] / m.result["theory"][i]),
-            )
-        ]
-        blur = max(m.result["theory_error"][i] / m.result["theory"][i] for m in mine if m.point.d == largest for i in (0, 1))
+        tests += [test for i, name in enumerate(LAYERS) for test in _layer(mine, i, name)]
+        blur = max(
+            m.result["theory_error"][i] / m.result["theory"][i] for m in mine if m.point.d == largest for i in (0, 1)
+        )
         tests.append(Test(f"alpha = {alpha:g}: relative error of the theory", Exact(float(blur)), below(BLURRED)))
     correlation = max(abs(float(m.result["correlation"])) for m in measurements)
     reason = f"the diagonal theory drops correlations of up to {correlation:.0%}"
     return decide(tests, reason, {"correlation that the theory drops": correlation})
+
+
+def _layer(measurements: Sequence[Measurement[Point]], i: int, name: str) -> list[Test]:
+    """Return the tests of one layer: its error over the theory's."""
+    return reaches(
+        measurements,
+        lambda point: f"alpha = {point.alpha:g}, {name} layer",
+        EPS,
+        lambda m: float(m.result["errors"][i] / m.result["theory"][i]),
+    )
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
@@ -209,7 +212,8 @@ CLAIM = Claim(
         ),
     ],
     design=(
-        "In a pilot errors over the theory scattered by 2/d (first layer) and 4/d (second); sizes and seeds give standard errors"
+        "In a pilot errors over the theory scattered by 2/d (first layer) and 4/d (second); sizes and seeds"
+        " give standard errors"
         " of 2 % and 3 % at d = infinity, and support a true theory with probability 0.95. The theory's own error is 1 %."
     ),
     unseen="What dropping the correlation of the layers' noises costs, if it is below 15 %.",

@@ -42,15 +42,15 @@ def amp_error(
     ``course`` is the error of every step and ``believed`` the V that the damped recursion gives it. ``ratio`` is the final
     error over V, both in units of the error of the prior mean: that of the drawn teacher, ||S - sqrt(rho) I||^2/d, scatters
     from seed to seed and takes most of the scatter of the final error with it. V is that of the n and r which were drawn:
-    rounding alpha d^2 and rho d is no effect of the size. ``leaning`` is <S - S_hat, S_hat - sqrt(rho) I>/(d V): what is wrong
-    with the posterior mean has no overlap with what it has learned (a Nishimori identity). An estimate that learns too little
-    leans to positive, one that trusts its data too much to negative values, when its error is hardly larger.
+    rounding alpha d^2 and rho d is no effect of the size. ``leaning`` is <S - S_hat, S_hat - sqrt(rho) I>/(d V): what is
+    wrong with the posterior mean has no overlap with what it has learned (a Nishimori identity). An estimate that learns too
+    little leans to positive, one that trusts its data too much to negative values, when its error is hardly larger.
 
     With `onsager` messages are passed with that many times the Onsager term, which is wrong unless it is 1.
     """
     task = draw_task(channel, d, alpha, rho, seed)
     alpha, rho = len(task.X) / d**2, round(rho * d) / d
-    V, known = theory(channel, alpha, rho)
+    V, known = theory(channel, alpha, rho)  # type: ignore[arg-type]  # channels are frozen
     if onsager is None:
         found = aim.message_passing(task.X, task.y, channel, rho, S=task.S, throw=False)
         S_hat, mse, history, settled = found.S_hat, found.mse, found.history, found.converged
@@ -71,8 +71,8 @@ def amp_error(
 
 
 @lru_cache(maxsize=256)
-def theory(channel: aim.Channel, alpha: float, rho: float) -> tuple[float, bool]:
-    """Return V, and whether it is converged."""
+def theory(channel: Any, alpha: float, rho: float) -> tuple[float, bool]:
+    """Return V of a channel, and whether it is converged."""
     found = aim.state_evolution(channel, alpha, rho, steps=0, throw=False)
     return float(found.value), bool(found.converged)
 

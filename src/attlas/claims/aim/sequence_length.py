@@ -67,7 +67,9 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     tests = [converged(measurements)]
     for A, rho in sorted({(m.point.A, m.point.rho) for m in measurements}):
         values = [m.result["common"] for m in measurements if (m.point.A, m.point.rho) == (A, rho)]
-        tests.append(Test(f"A = {A:g}, rho = {rho:g}: spread of V over lengths", Exact(np.ptp(values)), below(ROUNDING)))
+        tests.append(
+            Test(f"A = {A:g}, rho = {rho:g}: spread of V over lengths", Exact(np.ptp(values)), below(ROUNDING))
+        )
     tests += reaches(measurements, _label, EPS)
     return decide(tests, "the error of message passing over the common V is extrapolated to d = infinity")
 
@@ -162,4 +164,9 @@ CLAIM = Claim(
         perfect_learner(),
         Mutation("the curve is one in alpha (T^2 + T - 2 + {size:g} T)", (0.05, 0.3, 1.0), 0.3, change=_miscounted),
     ],
+    unseen="Errors of V below 5 %, and lengths beyond six tokens.",
+    design=(
+        "Sizes and seeds from a pilot (run 1000). Resampled, they support a true claim in 62 % of runs, less than the 90 % that"
+        " are wanted; the full tier has more of both."
+    ),
 )

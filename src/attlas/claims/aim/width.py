@@ -28,7 +28,6 @@ from attlas.claims.finding import ending, span
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series
 from attlas.claims.verdict import Test, Verdict, below, between, decide
-from attlas.numerics import fit_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,7 +88,8 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     tests += reaches(simulated, _label, EPS)
     return decide(
         tests,
-        f"thresholds agree with the formula to {edge:.1g}; the error of message passing over V is extrapolated to d = infinity",
+        f"thresholds agree with the formula to {edge:.1g}; the error of message passing over V is extrapolated"
+        " to d = infinity",
     )
 
 
@@ -217,4 +217,6 @@ CLAIM = Claim(
             change=changed(lambda result, size: {"ratio": result["ratio"] * size} if "ratio" in result else {}),
         ),
     ],
+    unseen="Errors of V below 5 % at the widths that are simulated.",
+    design=("Sizes and seeds from a pilot (run 1000): resampled, they support a true claim in 82 % of runs."),
 )
