@@ -28,7 +28,7 @@ def test_every_length_must_come_to_the_curve():
     longest = max(point.tokens for point in CLAIM.tiers["quick"].points)
     for off in (1 + 2 * sequence_length.EPS, 1 - 2 * sequence_length.EPS):
         assert outcome(CLAIM, made(lambda T, off=off: off)) is Outcome.REFUTED
-        assert outcome(CLAIM, made(lambda T, off=off: off if T == longest else 1.0)) is Outcome.REFUTED
+        assert outcome(CLAIM, made(lambda T, off=off: off if longest == T else 1.0)) is Outcome.REFUTED
 
 
 def test_what_it_must_refute():
