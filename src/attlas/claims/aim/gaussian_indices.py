@@ -276,5 +276,5 @@ CLAIM = Claim(
         Mutation("distances times {size:g}", (0.0,), 0.0, change=scaled(*DISTANCES)),
     ],
     unseen="A distance from the Gaussian that stays, if it is smaller than those of the sizes tried.",
-    design=("Sizes and seeds from a pilot (run 1000): resampled, they support a true claim in 98 % of runs."),
+    design="Sizes and seeds from a pilot (run 1000): resampled, they support a true claim in 98 % of runs.",
 )
