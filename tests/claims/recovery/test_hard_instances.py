@@ -18,8 +18,8 @@ def parities(accuracy=0.5, control=0.97, deviation=1e-15, error=0.1, seeds=7):
             {
                 "parity": accuracy + rng.normal(0, 0.01),
                 "control": control + rng.normal(0, 0.01),
-                "parity error": 0.9,
-                "control error": error,
+                "parity_error": 0.9,
+                "control_error": error,
                 "deviation": deviation,
                 "converged": False,
             },

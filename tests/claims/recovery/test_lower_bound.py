@@ -19,8 +19,8 @@ def accuracies(hard=0.5, control=0.97, easy=None, seeds=5):
             {
                 "parity": (easy or ACCURACY).get(p.hidden, hard) + rng.normal(0, 0.01),
                 "control": control + rng.normal(0, 0.01),
-                "parity error": 0.9,
-                "control error": 0.1,
+                "parity_error": 0.9,
+                "control_error": 0.1,
                 "deviation": 1e-15,
             },
         )

@@ -48,7 +48,7 @@ def measure(point: Point, seed: int) -> Result:
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """The parity is exact; on it every learner is at chance, and on the control of the same norms it is not."""
-    errors = [m.result[f"{kind} error"] for m in measurements for kind in ("parity", "control")]
+    errors = [m.result[f"{kind}_error"] for m in measurements for kind in ("parity", "control")]
     tests = [
         Test("largest deviation of the parity", Exact(max(m.result["deviation"] for m in measurements)), below(EXACT)),
         Test("smallest error", Exact(float(min(errors))), above(0.0)),
@@ -195,7 +195,7 @@ CLAIM = Claim(
             change=changed(lambda r, size: {"control": r["control"] - size}),
         ),
         Mutation(
-            "the truth leaks: errors are {size:g}", (0.0,), 0.0, change=changed(lambda _, size: {"control error": size})
+            "the truth leaks: errors are {size:g}", (0.0,), 0.0, change=changed(lambda _, size: {"control_error": size})
         ),
     ),
     unseen="A learner that needs more steps or examples than these budgets, or that eliminates over GF(2).",

@@ -47,7 +47,7 @@ def measure(point: Point, seed: int) -> Result:
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """Few hidden coordinates are learned; from five on accuracy is at chance, and that on the control is not."""
-    errors = [m.result[f"{kind} error"] for m in measurements for kind in ("parity", "control")]
+    errors = [m.result[f"{kind}_error"] for m in measurements for kind in ("parity", "control")]
     tests = [
         Test("largest deviation of a parity", Exact(max(m.result["deviation"] for m in measurements)), below(EXACT)),
         Test("smallest error", Exact(float(min(errors))), above(0.0)),
@@ -192,7 +192,7 @@ CLAIM = Claim(
             "the parity is off by {size:g}", (1e-14, 1e-6), 1e-6, change=changed(lambda _, size: {"deviation": size})
         ),
         Mutation(
-            "the truth leaks: errors are {size:g}", (0.0,), 0.0, change=changed(lambda _, size: {"parity error": size})
+            "the truth leaks: errors are {size:g}", (0.0,), 0.0, change=changed(lambda _, size: {"parity_error": size})
         ),
     ),
     unseen="How the steps that are needed grow with m, and learners that are no descent.",

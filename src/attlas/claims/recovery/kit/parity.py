@@ -100,6 +100,6 @@ def attempted(task: Task, name: Name, budget: Budget, seed: int) -> Result:
     for kind, truth in (("parity", task.parity), ("control", task.control)):
         fit = LEARNERS[name](examples(truth, task.X), truth.heads, seed, budget)
         found[kind] = unseen_accuracy(truth, fit.layer, task.fresh, task.X)
-        found[f"{kind} error"] = examples(truth, task.fresh).residual(fit.Theta, fit.W)
+        found[f"{kind}_error"] = examples(truth, task.fresh).residual(fit.Theta, fit.W)
         found["converged"] = found["converged"] and fit.converged
     return found
