@@ -282,7 +282,7 @@ CLAIM = Claim(
         Mutation("the work in m is {size:g} of the way to an exponential", (0.2, 1.0), 1.0, change=_exponential),
         Mutation("the work grows by a further d^{size:g}", (0.2, 1.0, 2.0), 1.0, change=_grown("d", exponential=False)),
         Mutation(
-            "the work grows by a further m^{size:g}", (0.2, 1.0, 2.0), 1.0, change=_grown("heads", exponential=False)
+            "the work grows by a further m^{size:g}", (0.2, 1.0, 2.0), 2.0, change=_grown("heads", exponential=False)
         ),
         Mutation(
             "the work grows by a further exp({size:g} k)", (0.02, 0.2, 0.4), 0.2, change=_grown("k", exponential=True)
