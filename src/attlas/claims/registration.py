@@ -77,7 +77,9 @@ def register(claim: Claim[Any], why: str) -> None:
     entries = registered() | {claim.id: now | {"why": history}}
     order = [name for name in names() if name in entries]
     path = Path(__file__).with_name(FILE)
-    path.write_text(json.dumps({name: entries[name] for name in order}, indent=1) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps({name: entries[name] for name in order}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     registered.cache_clear()
 
 
