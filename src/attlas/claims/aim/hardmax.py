@@ -69,7 +69,9 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     simulated = [m for m in measurements if m.point.d]
     there = [m for m in simulated if (m.point.alpha, m.point.rho) == (PUBLISHED_ALPHA, PUBLISHED_RHO)]
     if len(alone) < 3 or not there:
-        raise Undecided("needs three large alphas of the theory alone (d = 0), and message passing at the published alpha")
+        raise Undecided(
+            "needs three large alphas of the theory alone (d = 0), and message passing at the published alpha"
+        )
     least = min(*alone.values(), *(m.result["theory"] for m in simulated))
     power = float(np.polyfit(np.log(list(alone)), np.log(list(alone.values())), 1)[0]) if least > 0 else np.nan
     largest = max(m.point.d for m in there)
@@ -122,8 +124,8 @@ def finding(numbers: Numbers) -> str:
     """Say by how much the published curve is beaten."""
     return (
         "Hardmax attention can be learned better than the published optimum: at the same number of samples message passing"
-        f" has an error of {numbers[THERE]:.3f} ± {numbers[f'{THERE} ±']:.3f}, the published curve {numbers['published']:.3f};"
-        f" extrapolated to infinite d it has {ending(numbers, LIMIT)[0]:.2f} times the error predicted here"
+        f" has an error of {numbers[THERE]:.3f} ± {numbers[f'{THERE} ±']:.3f}, the published curve"
+        f" {numbers['published']:.3f}; extrapolated to infinite d it has {ending(numbers, LIMIT)[0]:.2f} times V"
     )
 
 
@@ -149,9 +151,7 @@ CLAIM = Claim(
     source="boncoraglio2025bayes, hardmax attention; the published number from the authors' public scripts",
     settings=Point,
     tiers={
-        "quick": Sweep(
-            _THEORY + [Point(d=d) for d in (24, 36, 56, 84)], seeds=(1,) * len(_THEORY) + (40, 26, 16, 16)
-        ),
+        "quick": Sweep(_THEORY + [Point(d=d) for d in (24, 36, 56, 84)], seeds=(1,) * len(_THEORY) + (40, 26, 16, 16)),
         "full": Sweep(
             _THEORY + [Point(alpha=a, d=d) for a in (0.1, PUBLISHED_ALPHA, 1.0) for d in (50, 80, 130, 200)],
             seeds=(1,) * len(_THEORY) + (40, 24, 16, 12) * 3,
@@ -202,4 +202,9 @@ CLAIM = Claim(
             ),
         ),
     ],
+    unseen="More than two tokens; errors of V below 8 %.",
+    design=(
+        "In a pilot errors over V scattered by 4/d; sizes and seeds give a standard error of 1.6 % at d = infinity, and"
+        " support a true theory with probability 0.95."
+    ),
 )

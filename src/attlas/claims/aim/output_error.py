@@ -76,7 +76,8 @@ def measure(point: Point, seed: int) -> Result:
 
 def _predicted(point: Point, seed: int, spread: float) -> Result:
     """Return what is measured if the posterior is taken for `spread` times as wide as it is."""
-    channel, d = point.model, point.d
+    channel: Any = point.model
+    d = point.d
     task = draw_task(channel, d, point.alpha, point.rho, seed)
     alpha, rho = len(task.X) / d**2, round(point.rho * d) / d
     V, known = theory(channel, alpha, rho)
@@ -85,11 +86,13 @@ def _predicted(point: Point, seed: int, spread: float) -> Result:
     h = attention_indices(X, task.S)
     omega, prior = attention_indices(X, found.S_hat), attention_indices(X, np.sqrt(rho) * np.eye(d))
     result: Result = {"V": V, "theory": V, "converged": found.converged and known}
-    for kind, expected, guessed in zip(KINDS, _expected(channel, V, 1 + rho), _expected(channel, 1.0, 1 + rho), strict=True):
+    for kind, expected, guessed in zip(
+        KINDS, _expected(channel, V, 1 + rho), _expected(channel, 1.0, 1 + rho), strict=True
+    ):
         own = _error(point.channel, h, omega, spread * V if kind == "bayes" else 0.0)
         guess = _error(point.channel, h, prior, 1.0 if kind == "bayes" else 0.0)
-        result |= {kind: own, f"{kind} expected": expected}
-        result[f"{kind} ratio"] = own / guess / (expected / guessed) if expected else np.nan
+        result |= {kind: own, f"{kind}_expected": expected}
+        result[f"{kind}_ratio"] = own / guess / (expected / guessed) if expected else np.nan
     return result
 
 
@@ -115,31 +118,30 @@ def _first_weights(channel: str, h: Array, V: float) -> Array:
 
 
 @lru_cache(maxsize=256)
-def _expected(channel: aim.Channel, V: float, Q: float) -> tuple[float, float]:
+def _expected(channel: Any, V: float, Q: float) -> tuple[float, float]:
     """Return the errors of the posterior mean and of the plug-in."""
     known = complete(channel)
     return float(known.bayes_error(V, Q)), float(known.plugin_error(V, Q))
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """Errors of both predictions over theory extrapolate to 1, to 5 %; one over the other, on the same data, to 2 %."""
+    """The error of the posterior mean over theory extrapolates to 1, to 5 %; the plug-in's over it, as predicted to 2 %.
+
+    Linear outputs have one prediction: there the two are the same.
+    """
     require_error(measurements)
     tests = [converged(measurements)]
-    for kind, words in KINDS.items():
-        mine = [m for m in measurements if kind == "bayes" or m.point.channel != "linear"]  # there the two are one
-        tests += reaches(
-            mine, lambda point, words=words: f"{_label(point)}, {words}", EPS, lambda m, kind=kind: m.result[f"{kind} ratio"]
-        )
+    tests += reaches(measurements, _label, EPS, lambda m: m.result["bayes_ratio"])
     for name in dict.fromkeys(_label(m.point) for m in measurements if m.point.channel != "linear"):
         rows = [(m.point.d, _paired(m.result)) for m in measurements if _label(m.point) == name]
         estimate = finite_size(rows, sizes=SIZES)
         tests.append(Test(f"{name}, {BOTH}, over theory", estimate, about(1, EPS_PAIRED), expected=1.0))
-    return decide(tests, "errors on fresh sequences over theory are extrapolated to d = infinity")
+    return decide(tests, "the error on fresh sequences over theory is extrapolated to d = infinity")
 
 
 def _paired(result: Result) -> float:
     """Return the plug-in's error over that of the posterior mean, over what theory says it is."""
-    return float(result["plugin"] / result["bayes"] / (result["plugin expected"] / result["bayes expected"]))
+    return float(result["plugin"] / result["bayes"] / (result["plugin_expected"] / result["bayes_expected"]))
 
 
 def _label(point: Point) -> str:
@@ -153,7 +155,7 @@ def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
 
 def _errors(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     rows = [
-        (words, _settings(m.point) | {"d": m.point.d}, m.point.alpha, m.result[kind], m.result[f"{kind} expected"])
+        (words, _settings(m.point) | {"d": m.point.d}, m.point.alpha, m.result[kind], m.result[f"{kind}_expected"])
         for kind, words in KINDS.items()
         for m in measurements
     ]
@@ -162,7 +164,7 @@ def _errors(measurements: Sequence[Measurement[Point]]) -> list[Series]:
 
 def _ratios(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     rows = [
-        (words, _settings(m.point) | {"alpha": m.point.alpha}, 1 / m.point.d, m.result[f"{kind} ratio"], 1.0)
+        (words, _settings(m.point) | {"alpha": m.point.alpha}, 1 / m.point.d, m.result[f"{kind}_ratio"], 1.0)
         for kind, words in KINDS.items()
         for m in measurements
     ]
@@ -183,10 +185,14 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             style = _style(channels, mine)
             drawn(left, points(mine), f"{mine.settings['channel']}, {mine.name}", linestyle="none", **style)
             grid = np.linspace(0.5 * min(mine.x), 1.3 * max(mine.x), 12)
-            own = Point(alpha=1, d=1, **{key: mine.settings[key] for key in ("channel", "noise", "rho")}).model
+            own: Any = Point(alpha=1, d=1, **{key: mine.settings[key] for key in ("channel", "noise", "rho")}).model
             place = list(KINDS.values()).index(mine.name)
             V = [theory(own, float(alpha), mine.settings["rho"])[0] for alpha in grid]
-            left.plot(grid, [_expected(own, v, 1 + mine.settings["rho"])[place] for v in V], **(THEORY | {"color": style["color"]}))
+            left.plot(
+                grid,
+                [_expected(own, v, 1 + mine.settings["rho"])[place] for v in V],
+                **(THEORY | {"color": style["color"]}),
+            )
     for mine in _ratios(measurements):
         drawn(right, points(mine), "", linestyle="none", **_style(channels, mine))
     left.set(xlabel="alpha", ylabel=f"error of outputs, d = {largest}", yscale="log")
@@ -214,14 +220,14 @@ def finding(numbers: Numbers) -> str:
     """Say how near the errors of outputs come to theory."""
     limits, halves = ending(numbers, LIMIT), ending(numbers, f"{LIMIT} ±")
     return (
-        "Theory predicts how well fresh outputs are predicted: extrapolated to infinite d the errors of posterior mean and"
-        f" plug-in are {span(limits)} (± {max(halves):.2f}) times what it says, for every kind of output tried"
+        "Theory says how well fresh outputs can be predicted: extrapolated to infinite d the error of the posterior mean is"
+        f" {span(limits)} (± {max(halves):.2f}) times what it says, for every kind of output tried"
     )
 
 
 _CASES: list[dict[str, Any]] = [
     {"channel": "softmax", "alpha": 0.05},
-    {"channel": "softmax", "alpha": 0.12},
+    {"channel": "softmax", "alpha": 0.1},
     {"channel": "linear", "noise": 0.5, "alpha": 0.06},
     {"channel": "hardmax", "alpha": 0.15},
 ]
@@ -230,9 +236,9 @@ CLAIM = Claim(
     id="aim.output-error",
     version=1,
     statement=(
-        "The generalisation error follows the theory: the posterior mean of the output and the plug-in of the estimated matrix"
-        " predict fresh sequences with the errors that the state evolution gives them, to 5 % as d grows, for linear, softmax"
-        " and hardmax outputs of two tokens; their ratio is as predicted to 2 %."
+        "The generalisation error follows the theory: the posterior mean of the output predicts fresh sequences with the"
+        " error that the state evolution gives it, to 5 % as d grows, for linear, softmax and hardmax outputs of two tokens;"
+        " and the error of the plug-in of the estimated matrix over it is as predicted, to 2 %."
     ),
     formula=(
         r"\operatorname{E}\lVert y-\operatorname{E}[y\mid\omega]\rVert^2:\quad T(T+1)V\;\text{(linear)},\quad"
@@ -243,7 +249,8 @@ CLAIM = Claim(
     settings=Point,
     tiers={
         "quick": Sweep(
-            [Point(d=d, **case) for case in _CASES for d in (24, 40, 64, 100)], seeds=(24, 14, 10, 14) * len(_CASES)
+            [Point(d=d, **case) for case in _CASES for d in (24, 40, 64, 100)],
+            seeds=(24, 14, 10, 14, 30, 18, 12, 22, 24, 14, 10, 14, 16, 10, 6, 8),
         ),
         "full": Sweep(
             [
@@ -272,7 +279,7 @@ CLAIM = Claim(
             "errors of theory times {size:g}",
             (1.03, 1.05, 1.12),
             1.12,
-            change=changed(lambda result, size: {f"{kind} ratio": result[f"{kind} ratio"] / size for kind in KINDS}),
+            change=changed(lambda result, size: {f"{kind}_ratio": result[f"{kind}_ratio"] / size for kind in KINDS}),
         ),
         Mutation(
             "the plug-in in place of the posterior mean, in {size:g} of what they differ by",
@@ -287,9 +294,13 @@ CLAIM = Claim(
             "errors times {size:g}: the outputs leak",
             (0.0,),
             0.0,
-            change=changed(
-                lambda result, size: {f"{kind} ratio": result[f"{kind} ratio"] * size for kind in KINDS}
-            ),
+            change=changed(lambda result, size: {f"{kind}_ratio": result[f"{kind}_ratio"] * size for kind in KINDS}),
         ),
     ],
+    unseen="Sequences of more than two tokens; errors that vanish as d grows.",
+    design=(
+        "In a pilot the error over theory scattered by 2/d to 4/d from data set to data set, and one prediction's over the"
+        " other's by 0.5/d; sizes and seeds give standard errors of 1 % and 0.3 % at d = infinity, and support a true theory"
+        " with probability 0.9."
+    ),
 )

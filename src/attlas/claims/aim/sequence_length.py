@@ -67,7 +67,9 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     tests = [converged(measurements)]
     for A, rho in sorted({(m.point.A, m.point.rho) for m in measurements}):
         values = [m.result["common"] for m in measurements if (m.point.A, m.point.rho) == (A, rho)]
-        tests.append(Test(f"A = {A:g}, rho = {rho:g}: spread of V over lengths", Exact(np.ptp(values)), below(ROUNDING)))
+        tests.append(
+            Test(f"A = {A:g}, rho = {rho:g}: spread of V over lengths", Exact(np.ptp(values)), below(ROUNDING))
+        )
     tests += reaches(measurements, _label, EPS)
     return decide(tests, "the error of message passing over the common V is extrapolated to d = infinity")
 
@@ -138,7 +140,7 @@ CLAIM = Claim(
     tiers={
         "quick": Sweep(
             [Point(tokens=T, d=d) for T in (2, 3, 6) for d in (24, 40, 64, 100)],
-            seeds=(30, 16, 12, 14) * 3,
+            seeds=(30, 16, 12, 14) + (30, 16, 12, 20) * 2,
         ),
         "full": Sweep(
             [Point(tokens=T, A=A, d=d) for T in (2, 3, 4, 5, 6) for A in (0.2, 0.35, 0.6) for d in (40, 64, 100, 160)],
@@ -162,4 +164,9 @@ CLAIM = Claim(
         perfect_learner(),
         Mutation("the curve is one in alpha (T^2 + T - 2 + {size:g} T)", (0.05, 0.3, 1.0), 0.3, change=_miscounted),
     ],
+    unseen="Differences between lengths of less than 5 %, and any at finite d.",
+    design=(
+        "In a pilot errors over V scattered by 2/d to 3/d; sizes and seeds give standard errors of 1 % at d = infinity, and"
+        " support a true theory with probability 0.9."
+    ),
 )

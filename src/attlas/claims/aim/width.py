@@ -28,7 +28,6 @@ from attlas.claims.finding import ending, span
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series
 from attlas.claims.verdict import Test, Verdict, below, between, decide
-from attlas.numerics import fit_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,7 +88,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     tests += reaches(simulated, _label, EPS)
     return decide(
         tests,
-        f"thresholds agree with the formula to {edge:.1g}; the error of message passing over V is extrapolated to d = infinity",
+        f"thresholds agree with the formula to {edge:.1g}; errors over V are extrapolated to d = infinity",
     )
 
 
@@ -217,4 +216,9 @@ CLAIM = Claim(
             change=changed(lambda result, size: {"ratio": result["ratio"] * size} if "ratio" in result else {}),
         ),
     ],
+    unseen="Simulations of widths that vanish against d: there theory is compared with its own limit.",
+    design=(
+        "In a pilot errors over V scattered by 2/d (rho > 1) to 3/d (rho = 0.5); sizes and seeds give standard errors of 1 %"
+        " at d = infinity, and support a true theory with probability 0.9. Theory alone has no scatter."
+    ),
 )
