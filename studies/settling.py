@@ -62,7 +62,7 @@ GROUPS = {
 SEEDS = {"away": {20: 8, 40: 6, 80: 3}, "at 0.9": {20: 6, 40: 4, 80: 2}, "above": {20: 4, 40: 3, 80: 1}}
 SEEDS |= {"hardmax(3)": {20: 4, 30: 2}} | {"rho = 0.1, away": {20: 10, 40: 8, 80: 3}}
 SEEDS |= {"rho = 0.1, at 0.9": {20: 8, 40: 6, 80: 2}, "rho = 0.1, above": {20: 4, 40: 3, 80: 1}}
-LARGE = {"away": {150: 1}, "at 0.9": {150: 1}}
+LARGE = {"away": {150: 1, 300: 1}, "at 0.9": {150: 1}}
 
 
 def main():
@@ -83,7 +83,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--groups", nargs="*", choices=list(GROUPS), help="default: all")
     parser.add_argument("--first", type=int, default=5000, help="first seed")
-    parser.add_argument("--large", action="store_true", help="also d = 150")
+    parser.add_argument("--large", action="store_true", help="also d = 150 and 300")
     parser.add_argument("--out", help="JSON file for every run")
     parser.add_argument("--quick", action="store_true", help="one small run of each setting, to see that it works")
     return parser.parse_args()

@@ -48,6 +48,9 @@ from attlas.aim.minimise import Minimum as Minimum
 from attlas.aim.minimise import minimise as minimise
 
 # Training: what descent with weight decay reaches, as d grows
+from attlas.aim.entrywise import Entrywise as Entrywise
+from attlas.aim.entrywise import entrywise as entrywise
+from attlas.aim.entrywise import minimise_entrywise as minimise_entrywise
 from attlas.aim.family import Family as Family
 from attlas.aim.family import family as family
 from attlas.aim.measurements import measurements as measurements

@@ -80,7 +80,7 @@ def message_passing(
     Parameters
     ----------
     X : array of shape (n, T, d)
-        Gaussian tokens. Four times their memory is used, and some fifty times that of y.
+        Gaussian tokens. Up to four times their memory is used, and beside it 17 (2 d^2 + 3 n T^2) numbers.
     y : array of shape (n, T, T)
     channel : Channel
     rho : float

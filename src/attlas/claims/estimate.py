@@ -203,8 +203,12 @@ class FiniteSize(Student):
         }
 
     def shifted(self, by: float) -> Self:
-        """Return the estimate of a limit that is larger by this much."""
-        return replace(self, value=self.value + by, others=tuple(other.shifted(by) for other in self.others))
+        """Return the estimate of a limit that is larger by this much, where the law 1/d holds.
+
+        Resampled runs repeat the chance deviations of their sizes from the law, so their lack of fit says nothing.
+        """
+        moved = tuple(other.shifted(by) for other in self.others)
+        return replace(self, value=self.value + by, others=moved, misfit=np.nan)
 
 
 def mean(samples: ArrayLike) -> Student | Exact:

@@ -1,13 +1,10 @@
 """Results that come with attlas: what the claims gave on the machine that the atlas was made on.
 
 One compressed store for every claim, ``results/<claim>.db.gz``, with the seals of a store. They are read where a user's own
-store holds nothing, and tell whether this machine agrees. Results of a store are added to those in the source by::
-
-    python -m attlas.lab.shipped attlas.db
+store holds nothing, and tell whether this machine agrees. ``studies/ship_results.py`` adds those of a store.
 """
 
 import gzip
-import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -15,8 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from attlas.claims import Claim, find, names
-from attlas.lab.plan import SEEDS_PER_RUN, plan
+from attlas.claims import Claim
 from attlas.store import Record, Store, read
 
 FOLDER = "results"
@@ -62,25 +58,3 @@ def pack(claim: Claim[Any], records: Iterable[Record], folder: Path | str) -> Pa
                 keeper.put(own[key])
         target.write_bytes(gzip.compress(path.read_bytes(), 9, mtime=0))
     return target
-
-
-def main(stores: Sequence[str]) -> None:
-    """Add what stores hold of finished runs, at either tier, to the results in the source; pilots are left out."""
-    folder = Path(__file__).parents[1] / FOLDER
-    folder.mkdir(exist_ok=True)
-    found = [record for store in stores for record in read(store)]
-    for claim in find([name for name in names() if name in {record.claim for record in found}]):
-        stored = {r.key: r for r in (*shipped([claim]), *found) if (r.claim, r.version) == (claim.id, claim.version)}
-        runs = {record.seed // SEEDS_PER_RUN for record in stored.values()} & set(range(PILOTS))
-        kept: dict[str, Record] = {}
-        for tier in claim.tiers:
-            for run in runs:
-                keys = [cell.key for cell in plan([claim], tier, run)]
-                if all(key in stored for key in keys):
-                    kept |= {key: stored[key] for key in keys}
-        path = pack(claim, kept.values(), folder)
-        sys.stdout.write(f"{claim.id}: {len(kept)} results, {path.stat().st_size} bytes\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -56,7 +56,7 @@ class Judged:
 
     @property
     def repeated(self) -> str:
-        """How often the runs agree with the verdict: "supported in 5 of 5 runs"; nothing of a single run."""
+        """How often the runs agree with the verdict, such as "supported in 5 of 5 runs"; nothing of a single run."""
         if self.verdict is None or len(self.runs) < 2:
             return ""
         same = sum(verdict.outcome is self.verdict.outcome for verdict in self.runs.values())

@@ -79,6 +79,17 @@ def test_divergence_is_no_recovery(diverged):
     assert outcome(CLAIM, rows) in (Outcome.REFUTED, Outcome.INCONCLUSIVE)
 
 
+@pytest.mark.xfail(strict=False, reason="data sets without one finite error of message passing are not counted")
+def test_data_sets_that_diverge_everywhere_are_counted():
+    """All but a few data sets of every size show nothing: that supports nothing."""
+    rows = crossings()
+    for m in rows:
+        if m.seed > 1 and np.isfinite(m.result["amp"]):
+            m.result["amp"] = np.inf
+    sets = {(m.point.d, m.seed) for m in rows if not np.isnan(m.result["amp"])}
+    assert CLAIM.verdict(rows).numbers["data sets that show the transition, trials"] == len(sets)
+
+
 def test_descent_must_fail_below_and_succeed_above():
     assert outcome(CLAIM, crossings(gd_below=1e-9)) is Outcome.REFUTED
     assert outcome(CLAIM, crossings(gd_above=0.1)) is Outcome.REFUTED

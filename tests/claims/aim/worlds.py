@@ -1,4 +1,4 @@
-"""Measurements that were never made: what a claim would see if the world is as it says, and if it is not."""
+"""Measurements that were never made: what a claim would see in a world that is as it says, in wrong and unclear ones."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""features.bias-correlation: the difference of exponents decides."""
+"""features.bias-correlation: exponents and ratios of costs decide, at three levels."""
 
 import numpy as np
 import pytest
@@ -6,65 +6,80 @@ import pytest
 from attlas.claims import Measurement, Outcome
 from attlas.claims.features import bias_correlation as claim
 
+from .worlds import SIZES, reaching
 
-def costs(plain, biased):
+
+def world(plain=1.8, biased=1.2, loss=1.8, seeds=5, sizes=SIZES):
+    """Results as if costs grew with these exponents, and a tenth cost `loss` times as much with bias at d = 8."""
     rng = np.random.default_rng(0)
-    return [
+    rows = []
+    for d in (6, 8, 12):
+        for seed in range(seeds):
+            costs = np.array([100, 180, 250]) * (d / 8) ** plain
+            with_bias = np.array([75, 190, 250 * loss]) * (d / 8) ** biased
+            result = {"plain": reaching(costs, rng, sizes)[:, None], "biased": reaching(with_bias, rng, sizes)[:, None]}
+            rows.append(
+                Measurement(claim.Point(d=d, keys=4), seed, result | {"permuted": 1 + 0.01 * seed, "sizes": sizes})
+            )
+    return rows
+
+
+def outcome(measurements):
+    return claim.CLAIM.verdict(measurements).outcome
+
+
+def test_exponents_and_ratios_decide():
+    assert outcome(world()) is Outcome.SUPPORTED
+    assert outcome(world(biased=2.3)) is Outcome.REFUTED  # a larger exponent
+    assert outcome(world(plain=3.4)) is Outcome.REFUTED
+    assert outcome(world(loss=0.9)) is Outcome.REFUTED  # a bias that pays at every level
+    assert outcome(world(seeds=1)) is Outcome.INCONCLUSIVE
+
+
+def test_costs_that_were_not_reached():
+    assert outcome(world(sizes=SIZES[SIZES < 600])) is not Outcome.SUPPORTED
+    constant = [Measurement(m.point, m.seed, m.result | {"biased": np.ones_like(m.result["biased"])}) for m in world()]
+    assert outcome(constant) is Outcome.REFUTED
+
+
+def test_degree_two_is_judged_at_a_half_only():
+    rng = np.random.default_rng(1)
+    rows = [
         Measurement(
-            claim.Point(d=d),
+            claim.Point(d=d, keys=4, power=2),
             seed,
             {
-                "plain": d**plain * np.exp(rng.normal(0, 0.05)),
-                "biased": d**biased * np.exp(rng.normal(0, 0.05)),
-                "plain_curve": np.ones(2),
-                "biased_curve": np.ones(2),
-                "sizes": np.array([16.0, 32.0]),
+                "plain": reaching(np.array([100, 1e5, 2e5]) * (d / 4) ** 3.4, rng)[:, None],
+                "biased": reaching(np.array([80, 1e5, 2e5]) * (d / 4) ** 2.3, rng)[:, None],
+                "permuted": 1 + 0.01 * seed,
+                "sizes": SIZES,
             },
         )
-        for d in (6, 8, 12, 16)
-        for seed in range(3)
+        for d in (4, 5, 6)
+        for seed in range(4)
     ]
+    found = claim.CLAIM.verdict([*world(), *rows])
+    assert found.outcome is Outcome.SUPPORTED
+    assert not any(name.startswith("degree 2") and "a tenth" in name for name in found.numbers)
 
 
-def test_the_difference_of_exponents_decides():
-    judge = claim.judge
-    assert judge(costs(1.7, 1.0)).outcome is Outcome.SUPPORTED
-    assert judge(costs(1.0, 1.7)).outcome is Outcome.REFUTED
-    assert judge(costs(1.5, 1.5)).outcome is Outcome.INCONCLUSIVE
-    censored = costs(1.7, 1.0)
-    for m in censored[3:]:
-        m.result["plain"] = np.inf
-    assert judge(censored).outcome is Outcome.INCONCLUSIVE
+@pytest.mark.parametrize("mutation", claim.CLAIM.mutations, ids=lambda m: m.name)
+def test_mutations_refute_it(mutation):
+    found = claim.CLAIM.verdict(mutation.applied(world(), mutation.sizes[-1], claim.CLAIM.own_seed))
+    assert found.outcome is Outcome.REFUTED
 
 
-def test_a_bias_lowers_the_cost_of_a_correlation():
-    point = claim.Point(d=8, keys=8, n=200)
-    result = claim.measure(point, 0)
-    assert 16 < result["biased"] < result["plain"] < 200
-    assert len(claim.draw([Measurement(point, 0, result)]).axes) == 2
-
-
-def test_costs_that_never_meet_decide_nothing():
-    apart = costs(1.7, 1.0)
-    for m in apart:
-        m.result["plain" if m.seed else "biased"] = np.inf
-    assert claim.judge(apart).outcome is Outcome.INCONCLUSIVE
-    unknown = costs(1.7, 1.0)
-    unknown[0].result["plain"] = np.nan
-    assert claim.judge(unknown).outcome is Outcome.INCONCLUSIVE
+def test_measures_both_on_the_same_data():
+    result = claim.measure(claim.Point(d=3, keys=2, n=64), 0)
+    assert result["plain"].shape == result["biased"].shape == (len(result["sizes"]), 1)
+    assert result["permuted"] > 0.8
 
 
 def test_its_words_and_points():
-    numbers = {"degree 1 exponent, no bias": 1.754, "degree 1 exponent, bias": 1.036}
-    assert all(part in claim.finding(numbers) for part in ("d^1.75", "d^1.04"))
-    with pytest.raises(LookupError):
-        claim.finding({"degree 1 exponent, no bias": 1.754})
-    measured = costs(1.7, 1.0)
-    measured[0].result["plain"] = np.inf  # censored: it is no point
-    curves, halving = ([s for s in claim.series(measured) if s.x_name == x] for x in ("n", "d"))
-    assert {s.name: s.settings for s in curves if s.settings["d"] == 6} == {
-        "kernel": {"target": "correlation 1", "d": 6, "keys": 16, "bias": 0.0},
-        "biased": {"target": "correlation 1", "d": 6, "keys": 16, "bias": 1.0},
-    }
-    assert {(s.x, s.mean, s.seeds, s.y_name) for s in curves} == {((16, 32), (1, 1), (3, 3), "mse over variance")}
-    assert {s.name: s.seeds for s in halving} == {"kernel": (2, 3, 3, 3), "biased": (3, 3, 3, 3)}
+    found = claim.CLAIM.verdict(world())
+    assert all(part in claim.CLAIM.found(found) for part in ("d^1.", "d^1.", "1.8 times as many samples at d = 8"))
+    series = claim.series(world())
+    costs = [s for s in series if s.y_name == claim.HALVING]
+    assert [(s.name, s.x) for s in costs] == [("kernel", (6, 8, 12)), ("biased", (6, 8, 12))]
+    assert costs[0].mean[1] == pytest.approx(100, rel=0.15)
+    assert len(claim.draw(world()).axes) == 2

@@ -1,43 +1,52 @@
 """features.expressivity: the slope of the error decides."""
 
 import numpy as np
+import pytest
 
 from attlas.claims import Measurement, Outcome
 from attlas.claims.features import expressivity as claim
 
 
-def expressed(slope, scatter=0.1):
+def world(slope=-1.8, scatter=0.1, seeds=6):
     rng = np.random.default_rng(1)
     return [
-        Measurement(claim.Point(heads=M), seed, {"errors": M**slope * np.exp(rng.normal(0, scatter, 5))})
+        Measurement(claim.Point(heads=M), seed, {"errors": (M / 16) ** slope * np.exp(rng.normal(0, scatter, 5))})
         for M in (32, 64, 128, 256)
-        for seed in range(4)
+        for seed in range(seeds)
     ]
 
 
-def test_more_heads_express_more():
-    points = [claim.Point(heads=M, d=2, keys=3) for M in (10, 20, 40)]
-    results = [Measurement(p, s, claim.measure(p, s)) for p in points for s in range(4)]
-    assert claim.judge(results).outcome is not Outcome.REFUTED
-    assert len(claim.draw(results).axes) == 1
-    judge = claim.judge
-    assert judge(expressed(-1.0)).outcome is Outcome.SUPPORTED
-    assert judge(expressed(-2.0, 0.5)).outcome is Outcome.SUPPORTED
-    assert judge(expressed(-0.7)).outcome is Outcome.REFUTED
-    assert judge(expressed(-1.0, 1.0)).outcome is Outcome.INCONCLUSIVE
-    assert (
-        judge(expressed(-9.0)).outcome is Outcome.INCONCLUSIVE
-    )  # at the floor of the arithmetic there is nothing to fit
+def outcome(measurements):
+    return claim.CLAIM.verdict(measurements).outcome
 
 
-def test_errors_that_are_not_finite_decide_nothing():
-    lost = expressed(-2.0)
+def test_slopes_decide():
+    assert outcome(world()) is Outcome.SUPPORTED
+    assert outcome(world(-0.7)) is Outcome.REFUTED
+    assert outcome(world(-3.6)) is Outcome.REFUTED
+    assert outcome(world(-1.1, 1.0)) is Outcome.INCONCLUSIVE
+    assert outcome(world()[:2]) is Outcome.INCONCLUSIVE
+    lost = world()
     lost[0].result["errors"][1] = np.nan
-    assert claim.judge(lost).outcome is Outcome.INCONCLUSIVE
+    assert outcome(lost) is Outcome.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("mutation", claim.CLAIM.mutations, ids=lambda m: m.name)
+def test_mutations_refute_it(mutation):
+    found = claim.CLAIM.verdict(mutation.applied(world(), mutation.sizes[-1], claim.CLAIM.own_seed))
+    assert found.outcome is Outcome.REFUTED
+
+
+def test_more_heads_express_more():
+    points = [claim.Point(heads=M, d=2, keys=3) for M in (10, 40)]
+    few, many = (np.mean([claim.measure(p, s)["errors"] for s in range(3)], axis=0) for p in points)
+    assert (many < few).all()
 
 
 def test_its_words_and_points():
-    assert "M^-1.30 for the slowest" in claim.finding({"a slope": -1.3, "b slope": -2.0, "b slope ±": 0.1})
-    found = claim.series(expressed(-1.0))
+    words = claim.CLAIM.found(claim.CLAIM.verdict(world()))
+    assert "for the slowest of the targets" in words
+    found = claim.series(world())
     assert [s.settings["target"] for s in found] == list(claim.TARGETS)
-    assert {(s.x, s.seeds) for s in found} == {((32, 64, 128, 256), (4, 4, 4, 4))}
+    assert {(s.x, s.seeds) for s in found} == {((32, 64, 128, 256), (6, 6, 6, 6))}
+    assert len(claim.draw(world()).axes) == 1

@@ -12,8 +12,7 @@ from ..broken import verdict_of
 def test_holds():
     verdict = verdict_of(claim.CLAIM)
     assert verdict.outcome is Outcome.SUPPORTED
-    assert verdict.margin > 1
-    assert verdict.numbers["attention_worst_over_rounding"] > 0  # an exact zero would mean that nothing was permuted
+    assert verdict.numbers[claim.NETWORK] == pytest.approx(1, abs=0.02)
 
 
 @pytest.mark.parametrize("size", [1e-12, 1e-3])
@@ -39,9 +38,10 @@ def test_an_mlp_that_sorts_its_keys_refutes_it(monkeypatch):
 
 
 def test_too_little_is_inconclusive():
-    assert claim.judge([]).outcome is Outcome.INCONCLUSIVE
+    assert claim.CLAIM.verdict([]).outcome is Outcome.INCONCLUSIVE
     points = [claim.Point(model="RFA"), claim.Point(model="RFMLP")]
-    assert verdict_of(claim.CLAIM, points, seeds=1).outcome is Outcome.INCONCLUSIVE
+    one = [Measurement(p, 0, claim.measure(p, 0)) for p in points]
+    assert claim.CLAIM.verdict(one).outcome is Outcome.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("activation", ["relu", "exp", "softmax"])
@@ -67,17 +67,26 @@ def test_draws():
     assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["RFA relu", "RFMLP"]
 
 
-def test_a_change_that_is_not_a_number_is_not_passed_over():
-    good = [Measurement(claim.Point(model="RFMLP"), s, {"change": 1.0 + 0.1 * s}) for s in range(3)]
-    bad = [
-        Measurement(claim.Point(model="RFA"), s, {"change": 0.0, "rounding": r})
-        for s, r in enumerate([0.1, np.nan, 0.1])
+def world(rounding=0.01, ratio=1.0):
+    network = [
+        Measurement(claim.Point(model="RFMLP"), s, {"change": ratio + 0.01 * s, "predicted": 1.0}) for s in range(-1, 2)
     ]
-    assert claim.judge(good + bad).outcome is Outcome.REFUTED
+    return network + [Measurement(claim.Point(model="RFA"), s, {"change": 0.0, "rounding": rounding}) for s in range(3)]
+
+
+def test_both_changes_decide():
+    def outcome(measurements):
+        return claim.CLAIM.verdict(measurements).outcome
+
+    for ratio, expected in ((1.0, Outcome.INCONCLUSIVE), (1.2, Outcome.REFUTED), (0.0, Outcome.REFUTED)):
+        assert outcome(world(ratio=ratio)) is expected  # three seeds that scatter by a hundredth do not prove 5 %
+    assert outcome(world(rounding=2.0)) is Outcome.REFUTED
+    assert outcome(world(rounding=0.0)) is Outcome.REFUTED  # nothing was permuted
+    assert outcome(world(rounding=np.nan)) is Outcome.INCONCLUSIVE
 
 
 def test_its_words_and_points():
-    numbers = {"attention_worst_over_rounding": 0.0139, "mlp_change": 1.089}
+    numbers = {claim.WORST: 0.0139, claim.CHANGE: 1.089, claim.NETWORK: 1.0, f"{claim.NETWORK} ±": 0.01}
     assert all(part in claim.finding(numbers) for part in ("0.014 of what rounding allows", "1.09 of their size"))
     measured = [Measurement(claim.Point(model="RFA"), s, {"change": c}) for s, c in enumerate((0.1, 0.3))]
     (found,) = claim.series(measured)

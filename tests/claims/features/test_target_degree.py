@@ -5,51 +5,64 @@ import pytest
 
 from attlas.claims import Measurement, Outcome
 from attlas.claims.features import target_degree as claim
+from attlas.features import complexity, targets
+
+from .worlds import SIZES, curve
+
+LAW = [complexity(targets.named(name, 4, 0), 4) for name in claim.TARGETS]
+DEGREE = np.array([float(sum(law.degrees)) for law in LAW])
+B = np.array([law.B for law in LAW])
+PLACES = np.array([3.0, *SIZES[1:]])
 
 
-def ranked(order):
-    B = 10.0 ** np.arange(12)
+def world(costs, seeds=6):
+    rng = np.random.default_rng(0)
+    law = {"degree": DEGREE, "B": B, "rkhs": B, "variance": np.ones(12), "sizes": PLACES}
     return [
         Measurement(
             claim.Point(),
             seed,
-            {
-                "tenth": order(B) * (1 + 0.01 * seed),
-                "half": order(B),
-                "B": B,
-                "rkhs": B[::-1].copy(),
-                "variance": np.ones(12),
-            },
+            law | {"curves": np.stack([curve(c, rng, PLACES) for c in costs], axis=1), "permuted": 1 + 0.01 * seed},
         )
-        for seed in range(3)
+        for seed in range(seeds)
     ]
 
 
+TRUE = 12 * 2.0 ** (DEGREE - 1) * (1 + 0.02 * np.arange(12))
+
+
+def outcome(measurements):
+    return claim.CLAIM.verdict(measurements).outcome
+
+
 def test_the_order_of_costs_decides():
-    judge = claim.judge
-    found = judge(ranked(lambda B: B**0.3))
-    assert found.outcome is Outcome.SUPPORTED
-    assert found.numbers["d=4 rank correlation with RKHS norm"] == pytest.approx(-1)
-    assert judge(ranked(lambda B: B**-0.3)).outcome is Outcome.REFUTED
-    shuffled = np.random.default_rng(0).permutation(12)
-    assert judge(ranked(lambda B: B[shuffled])).outcome is Outcome.INCONCLUSIVE
-    assert judge(ranked(lambda B: np.full_like(B, np.inf))).outcome is Outcome.INCONCLUSIVE
-    assert len(claim.draw(ranked(lambda B: B**0.3)).axes) == 2
+    assert outcome(world(TRUE)) is Outcome.SUPPORTED
+    assert outcome(world(20 * B**0.3)) is not Outcome.SUPPORTED  # in the order of B: the degree has no lead
+    assert outcome(world(400 / DEGREE)) is Outcome.REFUTED
+    assert outcome(world(TRUE, seeds=2)) is Outcome.INCONCLUSIVE
+    assert outcome(world(np.full(12, 1e9))) is Outcome.REFUTED  # nothing is learned
 
 
-def test_costs_are_those_of_the_targets():
-    point = claim.Point(d=2, keys=3, n=200)
-    result = claim.measure(point, 0)
-    cost = dict(zip(claim.TARGETS, result["tenth"], strict=True))
-    assert 0 < cost["query 1"] < cost["query 2"] < cost["query 4"]
-    assert (result["half"] <= result["tenth"]).all()
+@pytest.mark.parametrize("mutation", claim.CLAIM.mutations, ids=lambda m: m.name)
+def test_mutations_refute_it(mutation):
+    found = claim.CLAIM.verdict(mutation.applied(world(TRUE), mutation.sizes[-1], claim.CLAIM.own_seed))
+    assert found.outcome is Outcome.REFUTED
+
+
+def test_curves_are_those_of_the_targets():
+    result = claim.measure(claim.Point(d=2, keys=3, n=200), 0)
+    assert result["curves"].shape == (len(result["sizes"]), len(claim.TARGETS))
+    last = dict(zip(claim.TARGETS, result["curves"][-1], strict=True))
+    assert last["query 1"] < last["query 2"] < last["query 4"]
+    assert result["degree"].tolist() == DEGREE.tolist()
 
 
 def test_its_words_and_points():
-    numbers = {"d=4 rank correlation with B": 0.85, "d=4 rank correlation with RKHS norm over variance": 0.94}
-    assert "does better (0.94)" in claim.finding(numbers)
-    assert "does no better (0.94)" in claim.finding(numbers | {"d=4 rank correlation with B": 0.95})
-    measured = ranked(lambda B: np.where(B == 10, np.inf, B))  # the second target is never learned
-    names = [s.name for s in claim.series(measured) if s.x_name == "B(f)"]
+    words = claim.CLAIM.found(claim.CLAIM.verdict(world(TRUE)))
+    assert "orders the samples it needs better than B(f)" in words
+    unlearned = TRUE.copy()
+    unlearned[1] = 1e9  # the second target is never learned
+    names = [s.name for s in claim.series(world(unlearned)) if s.x_name == "B(f)"]
     assert names == [name for name in claim.TARGETS if name != "query 2"]
-    assert [text.get_text() for text in claim.draw(measured).axes[0].texts[:3]] == ["1", "3", "4"]  # powers
+    figure = claim.draw(world(unlearned))
+    assert [text.get_text() for text in figure.axes[0].texts[:3]] == ["1", "3", "4"]  # powers

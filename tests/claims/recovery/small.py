@@ -1,8 +1,9 @@
-"""What the tests of these claims share: a claim at small size, and its words."""
+"""What the tests of these claims share: a claim at small size, its words, and what its mutations do."""
 
 import pytest
 
 from attlas.claims import Measurement, Outcome
+from attlas.claims.power import detect
 
 
 def holds(claim, points, seeds):
@@ -25,3 +26,12 @@ def worded(claim, results, *parts):
             sentence({})
     for part in parts:
         assert any(part in sentence(numbers) for sentence in sentences), part
+
+
+def turned(claim, results):
+    """See that results which support a claim are refuted by every mutation of measurements that it must refute."""
+    assert claim.verdict(results).outcome is Outcome.SUPPORTED
+    required = [found for found in detect(claim, results) if found.required]
+    assert required
+    for found in required:
+        assert found.outcome is Outcome.REFUTED, found.name

@@ -1,86 +1,76 @@
+import numpy as np
 import pytest
 
-from attlas.claims import Measurement, Outcome
+from attlas.claims import Outcome
 from attlas.claims.trained import double_descent
 
 from .made import made
 
-POINTS = tuple(double_descent.Point(alpha=a, d=20) for a in (0.2, 0.3236, 0.5))
+POINTS = tuple(double_descent.Point(d=d) for d in (24, 44))
+PREDICTED = double_descent._theory(4.0, 0.5, 0.03)
+
+
+def result(place=1.0, height=1.0, cure=1.0, scatter=0.05, converged=True):
+    """Errors of the theory with its peak moved, higher, and with another error at the best decay."""
+    _, moved, *_ = double_descent._curve(4.0, 0.5, 0.03, place)
+
+    def of(point, seed, rng):
+        small = height * moved * np.exp(scatter * (rng.standard_normal() + 0.5 * rng.standard_normal(len(moved))))
+        best = cure * PREDICTED["theory_best"] * np.exp(scatter * rng.standard_normal())
+        return PREDICTED | {"small": small, "best": best, "converged": converged}
+
+    return of
 
 
 @pytest.mark.parametrize(
-    ("heights", "best", "outcome"),
-    [((0.7, 1.2, 0.4), (0.7, 0.4, 0.2), Outcome.SUPPORTED), ((0.7, 0.5, 0.4), (0.7, 0.4, 0.2), Outcome.REFUTED),
-     ((0.7, 1.2, 0.4), (3.0, 2.0, 0.2), Outcome.REFUTED)],
+    ("options", "outcome"),
+    [({}, Outcome.SUPPORTED), ({"place": 0.75}, Outcome.REFUTED), ({"place": 1.35}, Outcome.REFUTED),
+     ({"place": 2.2}, Outcome.REFUTED), ({"height": 10.0}, Outcome.REFUTED), ({"height": 0.5}, Outcome.REFUTED),
+     ({"cure": 3.0}, Outcome.REFUTED), ({"height": 0.0}, Outcome.REFUTED), ({"scatter": 0.8}, Outcome.INCONCLUSIVE),
+     ({"converged": False}, Outcome.INCONCLUSIVE)],
 )  # fmt: skip
-def test_judge(heights, best, outcome):
-    def of(point, seed, rng, theirs=best):
-        small = dict(zip((0.2, 0.3236, 0.5), heights, strict=True))[point.alpha]
-        best = dict(zip((0.2, 0.3236, 0.5), theirs, strict=True))[point.alpha]
-        return {"small": small + 0.02 * rng.standard_normal(), "best": best + 0.02 * rng.standard_normal(),
-                "theory_small": small, "theory_best": best, "limit": small, "bayes": best}  # fmt: skip
-
-    verdict = double_descent.judge(made(POINTS, 6, of))
+def test_judge(options, outcome):
+    verdict = double_descent.CLAIM.verdict(made(POINTS, 8, result(**options)))
     assert verdict.outcome is outcome
-    assert verdict.numbers["threshold of interpolation, alpha"] == pytest.approx(0.3236, abs=1e-4)
+
+
+def test_no_peak_is_refuted_and_one_run_decides_nothing():
+    (flat,) = (m for m in double_descent.CLAIM.mutations if "no peak" in m.name)
+    rows = made(POINTS, 8, result())
+    assert double_descent.judge(flat.applied(rows, 1.0, int)).outcome is Outcome.REFUTED
+    assert double_descent.CLAIM.verdict(rows[:1]).outcome is Outcome.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(("place", "height"), [(1.05, 1.0), (0.96, 1.3)])
+def test_place_and_height_are_found(place, height):
+    (row,) = made(POINTS[:1], 1, result(place=place, height=height, scatter=0.0))
+    assert double_descent.fitted(row.result) == pytest.approx((place, height), rel=0.02)
+
+
+def test_the_theory_peaks_at_the_threshold_as_decay_vanishes():
+    alphas, curve, *_ = double_descent._curve(4.0, 0.5, 1e-6)
+    assert double_descent.PLACES[int(np.argmax(curve))] == 1
+    assert alphas[3] == pytest.approx(0.26677, abs=1e-4)
 
 
 def test_measure():
-    found = double_descent.measure(double_descent.Point(alpha=0.5, d=20, decay=1e-3), 0)
-    assert 0 < found["best"] < found["small"]
+    found = double_descent.measure(double_descent.Point(d=14), 0)
+    assert found["small"].shape == (7,)
+    assert 0 < found["best"] < found["small"][double_descent.TOP]
     assert isinstance(found["converged"], bool)
-    assert found["theory_best"] < found["theory_small"]
-
-
-def test_sizes_are_not_mixed():
-    """A seed is a teacher only together with a size: pairing two sizes would widen every interval, or cancel a peak."""
-
-    def of(point, seed, rng):
-        size = point.d / 20
-        small = {0.2: 0.7, 0.3236: 1.2, 0.5: 0.4}[point.alpha] * size
-        best = {0.2: 0.7, 0.3236: 0.4, 0.5: 0.2}[point.alpha] * size
-        return {"small": small * (1 + 0.01 * rng.standard_normal()), "best": best, "theory_small": small,
-                "theory_best": best, "limit": small, "bayes": best}  # fmt: skip
-
-    points = [double_descent.Point(alpha=a, d=d) for d in (20, 200) for a in (0.2, 0.3236, 0.5)]
-    verdict = double_descent.judge(made(points, 4, of))
-    assert verdict.outcome is Outcome.SUPPORTED
-    assert verdict.numbers["rise to the peak, logarithm ±"] < 0.05
-    mixed = made([*points, points[0].model_copy(update={"noise": 1.0})], 4, of)
-    assert double_descent.judge(mixed).outcome is Outcome.INCONCLUSIVE
-
-
-def test_a_run_that_did_not_converge_is_no_zero():
-    """Its status is no number; it leaves the claim undecided, and does not refute it."""
-
-    def of(point, seed, rng):
-        small = {0.2: 0.7, 0.3236: 1.2, 0.5: 0.4}[point.alpha] + 0.02 * rng.standard_normal()
-        best = {0.2: 0.7, 0.3236: 0.4, 0.5: 0.2}[point.alpha] + 0.02 * rng.standard_normal()
-        return {"small": small, "best": best, "theory_small": small, "theory_best": best, "limit": small, "bayes": best,
-                "converged": seed > 0}  # fmt: skip
-
-    rows = made(POINTS, 6, of)
-    assert double_descent.judge(rows).outcome is Outcome.SUPPORTED
-    assert double_descent.CLAIM.verdict(rows).outcome is Outcome.INCONCLUSIVE
 
 
 def test_finding():
-    numbers = {"rise to the peak, logarithm": 0.47, "the best decay removes the peak, logarithm": 1.1}
-    said = double_descent.finding(numbers)
-    assert "the error grows 1.6 times" in said
-    assert "divides it by 3.0" in said
+    said = double_descent.finding(double_descent.judge(made(POINTS, 8, result())).numbers)
+    assert "More data can hurt" in said
+    assert "the best decay leaves" in said
 
 
-def test_series():
-    rows = [
-        Measurement(double_descent.Point(alpha=a, d=20), seed,
-                    {"small": x, "best": x / 2, "theory_small": 1.1, "theory_best": 0.6})
-        for a in (0.5, 0.2) for seed, x in enumerate((1.0, 2.0))
-    ]  # fmt: skip
-    small, best = double_descent.series(rows)
-    assert (small.name, small.y_name, small.x, small.theory) == ("trained", "mse", (0.2, 0.5), (1.1, 1.1))
-    assert small.settings == {"channel": "linear", "tokens": 1, "noise": 0.25, "rho": 0.5, "decay": 1e-4, "d": 20}
-    assert small.mean == pytest.approx((1.5, 1.5))
-    assert small.standard_error == pytest.approx((0.5, 0.5))
-    assert (best.settings["decay"], best.y_name) == (None, "mse at the best decay")
-    assert best.mean == pytest.approx((0.75, 0.75))
+def test_series_and_figure():
+    rows = made(POINTS, 3, result())
+    *small, best = double_descent.series(rows)[:3]
+    assert [s.settings["d"] for s in small] == [24, 44]
+    assert (small[0].name, small[0].y_name, len(small[0].x)) == ("trained", "mse", 7)
+    assert small[0].settings == {"channel": "linear", "tokens": 1, "noise": 4.0, "rho": 0.5, "decay": 0.03, "d": 24}
+    assert (best.settings["decay"], best.y_name, best.x) == (None, "mse at the best decay", (small[0].x[4],))
+    assert len(double_descent.draw(rows).axes) == 1

@@ -5,47 +5,54 @@ from attlas.claims.trained import implicit
 
 from .made import made
 
-POINTS = tuple(implicit.Point(d=d) for d in (20, 40))
+POINTS = tuple(implicit.Point(d=d) for d in (16, 22, 30, 42))
+
+
+def result(error=1.3, trace=1.2, loss=1e-9, ended=True, converged=True, scatter=0.02):
+    def of(point, seed, rng):
+        least = 0.5 + 0.05 * rng.standard_normal()
+        return {"least": least, "least_trace": 0.5, "least_ended": ended,
+                "prior": error * least + scatter * rng.standard_normal(),
+                "prior_trace": 0.5 * trace + 0.2 * scatter * rng.standard_normal(), "prior_loss": loss,
+                "small": least, "small_trace": 0.52, "small_loss": loss, "bayes": 0.4,
+                "converged": converged or seed > 0}  # fmt: skip
+
+    return of
 
 
 @pytest.mark.parametrize(
-    ("gap", "loss", "outcome"),
-    [(0.2, 1e-9, Outcome.SUPPORTED), (-0.2, 1e-9, Outcome.REFUTED), (0.2, 1e-2, Outcome.INCONCLUSIVE)],
-)
-def test_judge(gap, loss, outcome):
-    def of(point, seed, rng):
-        least = 0.5 + 0.1 * rng.standard_normal()
-        return {"least": least, "least_trace": 0.5, "prior": least + gap + 0.02 * rng.standard_normal(),
-                "prior_trace": 0.7, "prior_loss": loss, "small": least, "small_trace": 0.5, "small_loss": loss,
-                "theory": 0.5, "bayes": 0.4}  # fmt: skip
-
-    assert implicit.judge(made(POINTS, 5, of)).outcome is outcome
+    ("options", "outcome"),
+    [({}, Outcome.SUPPORTED), ({"error": 0.9}, Outcome.REFUTED), ({"trace": 1.0}, Outcome.REFUTED),
+     ({"error": 5.0}, Outcome.REFUTED), ({"error": 0.0, "scatter": 0.0}, Outcome.REFUTED),
+     ({"loss": 1e-2}, Outcome.INCONCLUSIVE), ({"ended": False}, Outcome.INCONCLUSIVE),
+     ({"scatter": 0.2}, Outcome.INCONCLUSIVE)],
+)  # fmt: skip
+def test_judge(options, outcome):
+    assert implicit.CLAIM.verdict(made(POINTS, 6, result(**options))).outcome is outcome
 
 
 def test_measure():
     found = implicit.measure(implicit.Point(d=16, steps=3000), 0)
     assert found["prior_loss"] < 1e-3
     assert found["prior_trace"] > found["least_trace"]
+    assert found["least_ended"]
     assert isinstance(found["converged"], bool)
 
 
 def test_a_run_that_fits_counts_even_if_it_still_creeps():
-    def of(point, seed, rng):
-        least = 0.5 + 0.1 * rng.standard_normal()
-        return {"least": least, "least_trace": 0.5, "prior": least + 0.2 + 0.02 * rng.standard_normal(), "prior_trace": 0.7,
-                "prior_loss": 1e-9, "small": least, "small_trace": 0.5, "small_loss": 1e-9, "theory": 0.5, "bayes": 0.4,
-                "converged": seed > 0}  # fmt: skip
-
-    verdict = implicit.CLAIM.verdict(made(POINTS, 5, of))
+    verdict = implicit.CLAIM.verdict(made(POINTS, 6, result(converged=False)))
     assert verdict.outcome is Outcome.SUPPORTED
-    assert verdict.numbers["runs that did not converge"] == 2
+    assert verdict.numbers["runs that did not converge"] == len(POINTS)
 
 
-def test_words():
-    numbers = {"d=32 prior less smallest trace": 0.281, "d=60 prior less smallest trace": 0.24,
-               "d=32 prior over 2V": 1.14, "d=60 prior over 2V": 1.12}  # fmt: skip
-    assert "its error is larger by 0.24 to 0.28 on the same data" in implicit.finding(numbers)
+def test_words_and_figure():
+    rows = made(POINTS, 6, result())
+    numbers = implicit.judge(rows).numbers
+    said = implicit.finding(numbers)
+    assert "its trace is 1.2" in said
+    assert "its error 1.3" in said or "its error 1.2" in said
     (difference,) = implicit.CLAIM.differs
-    ours = difference.ours(numbers)
-    assert "minus that of the smallest trace is 0.24 to 0.28" in ours
-    assert "1.12 to 1.14 times twice the Bayes error" in ours
+    assert "times twice the Bayes error" in difference.ours(numbers)
+    with pytest.raises(LookupError):
+        difference.ours({})
+    assert len(implicit.draw(rows).axes) == 2

@@ -7,70 +7,69 @@ from attlas.claims.trained import spectrum
 
 from .made import made
 
-POINTS = tuple(spectrum.Point(d=d) for d in (20, 40, 80))
+POINTS = tuple(spectrum.Point(d=d) for d in (20, 32, 48, 72))
+LAW = aim.trained(aim.Softmax(2), 0.1, 0.5, 0.1)
+
+
+def result(theta=1.0, scatter=0.2, converged=True):
+    """Eigenvalues at the quantiles of a law, each run moved a little, by 1/d."""
+
+    def of(point, seed, rng):
+        values, _ = spectrum.law(LAW.delta, theta * LAW.theta, 0.5, point.d)
+        moved = values * (1 + scatter / point.d * (1 + rng.standard_normal()))
+        return {"eigenvalues": moved, "delta": LAW.delta, "theta": LAW.theta, "converged": converged}
+
+    return of
 
 
 @pytest.mark.parametrize(
-    ("power", "zeros", "outcome"),
-    [(-0.8, 0.5, Outcome.SUPPORTED), (0.5, 0.5, Outcome.REFUTED), (-0.1, 0.5, Outcome.REFUTED),
-     (-0.8, 0.7, Outcome.REFUTED)],
+    ("options", "outcome"),
+    [({}, Outcome.SUPPORTED), ({"theta": 1.05}, Outcome.REFUTED), ({"theta": 0.95}, Outcome.REFUTED),
+     ({"scatter": 10.0}, Outcome.INCONCLUSIVE), ({"converged": False}, Outcome.INCONCLUSIVE)],
 )  # fmt: skip
-def test_judge(power, zeros, outcome):
-    def of(point, seed, rng):
-        distance = point.d**power * np.exp(0.05 * rng.standard_normal())
-        return {"distance": distance, "unshifted": 4 * distance, "zeros": zeros + 0.01 * rng.standard_normal(),
-                "theory_zeros": 0.5, "top": 1.0, "gap": 1e-6}  # fmt: skip
+def test_judge(options, outcome):
+    assert spectrum.CLAIM.verdict(made(POINTS, 6, result(**options))).outcome is outcome
 
-    assert spectrum.judge(made(POINTS, 4, of)).outcome is outcome
+
+def test_nothing_learned_is_refuted():
+    (nothing,) = (m for m in spectrum.CLAIM.mutations if m.name.startswith("eigenvalues"))
+    rows = made(POINTS, 6, result())
+    assert spectrum.judge(nothing.applied(rows, 0.0, int)).outcome is Outcome.REFUTED
+    assert spectrum.CLAIM.verdict(rows[:3]).outcome is Outcome.INCONCLUSIVE
 
 
 def test_quantiles_are_those_of_the_density():
-    theory = aim.trained(aim.Softmax(2), 0.15, 0.5, 0.1)
-    shares = (np.arange(2000) + 0.5) / 2000
-    values = spectrum.quantiles(theory, shares)
-    assert np.mean(values == 0) == pytest.approx(theory.zero_mass, abs=1e-3)
-    assert values.mean() == pytest.approx(theory.trace, abs=1e-3)
+    values, zeros = spectrum.law(LAW.delta, LAW.theta, 0.5, 2000)
+    assert zeros == pytest.approx(LAW.zero_mass, abs=1e-3)
+    assert np.mean(values == 0) == pytest.approx(LAW.zero_mass, abs=1e-3)
+    assert values.mean() == pytest.approx(LAW.trace, abs=1e-3)
+
+
+def test_a_law_compared_with_itself():
+    (row,) = made([spectrum.Point(d=400)], 1, result(scatter=0.0))
+    found = spectrum.compared(row)
+    assert (found["shift"], found["zeros"], found["spread"]) == pytest.approx((1, 1, 1), abs=5e-3)
+    assert found["apart"] == pytest.approx(0, abs=1e-9)
 
 
 def test_measure():
     found = spectrum.measure(spectrum.Point(d=40), 0)
-    assert 0 < found["distance"] < 0.15 < found["unshifted"]
+    assert len(found["eigenvalues"]) == 40
+    assert (np.diff(found["eigenvalues"]) >= 0).all()
     assert found["converged"] is True
+    assert spectrum.compared(Measurement(spectrum.Point(d=40), 0, found))["apart"] < 0.3
 
 
 def test_finding():
-    numbers = {
-        "a exponent of the distance in d": -0.85,
-        "a distance at d = 80": 0.0229,
-        "a distance without the shift": 0.457,
-    }
-    said = spectrum.finding(numbers)
-    assert "falls as d^-0.85, to 0.023 at the largest d (0.46 without the shift)" in said
+    said = spectrum.finding(spectrum.judge(made(POINTS, 6, result())).numbers)
+    assert "its shift is 1.00 ± 0.0" in said
+    assert "of the mean eigenvalue at the largest d" in said
 
 
-def test_series():
-    rows = [
-        Measurement(spectrum.Point(d=d), seed, {"distance": x / d, "zeros": x / 10, "theory_zeros": 0.15})
-        for d in (20, 40) for seed, x in enumerate((1, 3))
-    ]  # fmt: skip
+def test_series_and_figure():
+    rows = made([spectrum.Point(d=d) for d in (20, 40)], 2, result())
     distance, *zeros = spectrum.series(rows)
     assert distance.x == (20, 40)
-    assert distance.mean == pytest.approx((0.1, 0.05))
-    assert distance.standard_error == pytest.approx((0.05, 0.025))
     assert [s.settings["d"] for s in zeros] == [20, 40]
-    assert all((s.x, s.theory) == ((0.0,), (0.15,)) for s in zeros)
-    assert zeros[1].mean == pytest.approx((0.2,))
-
-
-def test_a_problem_that_was_not_solved_leaves_it_undecided():
-    def of(point, seed, rng):
-        distance = point.d**-0.8 * np.exp(0.05 * rng.standard_normal())
-        return {"distance": distance, "unshifted": 4 * distance, "zeros": 0.5 + 0.01 * rng.standard_normal(),
-                "theory_zeros": 0.5, "gap": 1e-5, "converged": (point.d, seed) != (40, 1)}  # fmt: skip
-
-    rows = made(POINTS, 4, of)
-    assert spectrum.judge(rows).outcome is Outcome.SUPPORTED
-    assert spectrum.CLAIM.verdict(rows).outcome is Outcome.INCONCLUSIVE
-    older = [Measurement(m.point, m.seed, {k: v for k, v in m.result.items() if k != "converged"}) for m in rows]
-    older[0].result["gap"] = 0.1  # what was stored before `converged` was
-    assert spectrum.CLAIM.verdict(older).outcome is Outcome.REFUTED
+    assert all(s.x == (0.0,) and s.theory[0] == pytest.approx(LAW.zero_mass, abs=1e-3) for s in zeros)
+    assert len(spectrum.draw(rows).axes) == 2

@@ -140,7 +140,7 @@ CLAIM = Claim(
     tiers={
         "quick": Sweep(
             [Point(tokens=T, d=d) for T in (2, 3, 6) for d in (24, 40, 64, 100)],
-            seeds=(30, 16, 12, 14) + (30, 16, 12, 20) * 2,
+            seeds=(30, 16, 12, 14) * 3,
         ),
         "full": Sweep(
             [Point(tokens=T, A=A, d=d) for T in (2, 3, 4, 5, 6) for A in (0.2, 0.35, 0.6) for d in (40, 64, 100, 160)],

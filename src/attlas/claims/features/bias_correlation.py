@@ -1,27 +1,32 @@
-"""features.bias-correlation: a query-key bias lowers the sample cost of correlation targets."""
+"""features.bias-correlation: a query-key bias lowers the exponent of correlations, and costs samples at small errors."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
-from attlas.claims.features.kit import AXES, curve_points, draw_curves, kernels_cost
+from attlas.claims.estimate import mean, slope
+from attlas.claims.features import kit
+from attlas.claims.features.kit import AXES, curve_points, draw_curves
 from attlas.claims.figure import THEORY, drawn, panels, ticks
 from attlas.claims.finding import ending
+from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
-from attlas.claims.verdict import Outcome, Verdict
-from attlas.errors import InputError
-from attlas.features import exponent, sample_cost
-from attlas.numerics import mean_interval
+from attlas.claims.verdict import Test, Verdict, above, below, between, decide
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEVEL = 0.99
-TEST = 500  # test sequences
+TEST = 400  # test sequences
+LEVELS = {0.5: "half", 0.2: "a fifth", 0.1: "a tenth"}  # of the variance
+SMALL = 8  # the d at which the cost at a tenth is judged: the loss fades as d grows
+GAIN, LOSS = 1.2, (1.2, 3.0)  # factors in samples
+DROP = (0.0, 1.2)  # of the exponent, times the degree; as d grows it tends to 1 (d^2 against d)
+PLAIN = (1.2, 2.4)  # the exponent without bias, times the degree; it tends to 2
 HALVING = "samples that halve the error"
 
 
@@ -36,69 +41,69 @@ class Point(Settings):
 
 
 def measure(point: Point, seed: int) -> Result:
-    """Return the samples that halve the error, without and with bias, on the same data."""
-    data = features.TargetData([f"correlation {point.power}"], point.d, point.keys, point.n, TEST, seed)
-    sizes = features.sample_sizes(16, point.n, 3)
-    plain, biased = (data.attention(sizes, bias)[:, 0] for bias in (0.0, point.bias))
+    """Return the learning curves (sizes, 1) without and with bias, on the same data."""
+    data = kit.with_control(
+        features.TargetData([f"correlation {point.power}"], point.d, point.keys, point.n, TEST, seed), seed
+    )
+    sizes = features.sample_sizes(8, point.n, 3)
+    plain, biased = (data.attention(sizes, bias) for bias in (0.0, point.bias))
     return {
-        "plain": sample_cost(sizes, plain),
-        "biased": sample_cost(sizes, biased),
-        "plain_curve": plain,
-        "biased_curve": biased,
+        "plain": plain[:, :1],
+        "biased": biased[:, :1],
+        "permuted": float(min(plain[-1, 1], biased[-1, 1])),
         "sizes": np.array(sizes, dtype=float),
     }
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """The exponent in d is larger without bias than with it, by more than its error, at every degree and bias (99 %)."""
-    groups = sorted({(m.point.power, m.point.bias, m.point.keys) for m in measurements})
-    level = 1 - (1 - LEVEL) / len(groups)
+    """Judge exponents and ratios of costs at three levels of the error; degrees above one reach a half only."""
+    tests = kit.guards(measurements, ("plain", "biased"), "plain", _targets)
     numbers: dict[str, float] = {}
-    margins, sides = [], []
-    for power, bias, keys in groups:
-        mine = [m for m in measurements if (m.point.power, m.point.bias, m.point.keys) == (power, bias, keys)]
-        d = [m.point.d for m in mine]
-        try:
-            found = {key: exponent(d, [m.result[key] for m in mine]) for key in ("plain", "biased")}
-            # the data are shared, so the ratio of costs scatters less than either: its exponent is the difference
-            both = [(m.point.d, m.result["plain"] / m.result["biased"]) for m in mine if _measured(m)]
-            ratio = exponent([d for d, _ in both], [r for _, r in both])
-        except InputError as error:
-            return Verdict(Outcome.INCONCLUSIVE, f"degree {power}, bias {bias:g}: {error}", 0.0, "")
-        low, high = ratio.line.slope_interval(level)
-        label = f"degree {power} bias {bias:g} keys {keys}"
+    groups = sorted({(m.point.power, m.point.bias, m.point.keys) for m in measurements})
+    costs: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for group in groups:
+        mine = [m for m in measurements if (m.point.power, m.point.bias, m.point.keys) == group]
+        last = _levels(group[0])[-1]
+        worst = [max(m.result[key][-1, 0] for key in ("plain", "biased")) / last for m in mine]
+        tests.append(Test(f"{_label(group)}: last error over {LEVELS[last]} of the variance", mean(worst), below(1.0)))
+        for level in _levels(group[0]):
+            costs[*group, level] = {
+                key: np.array([kit.cost_of(m.result["sizes"], m.result[key][:, 0], level) for m in mine])
+                for key in ("plain", "biased")
+            } | {"d": np.array([m.point.d for m in mine])}
+    found = kit.censored(tests, [c for own in costs.values() for key in ("plain", "biased") for c in own[key]])
+    if found is not None:
+        return found
+    for (power, bias, keys, level), own in costs.items():
+        label = f"{_label((power, bias, keys))}, {LEVELS[level]}"
+        d, gain = own["d"], np.log(own["plain"] / own["biased"])
+        # the data are shared, so the ratio of costs scatters less than either: its exponent is the difference
+        drop = slope(np.log(d), gain)
+        tests.append(Test(f"{label}: drop of the exponent", drop, between(DROP[0] * power, DROP[1] * power)))
         numbers |= {
-            f"{label} exponent, no bias": found["plain"].line.slope,
-            f"{label} exponent, bias": found["biased"].line.slope,
-            f"{label} difference": ratio.line.slope,
-            f"{label} difference ±": (high - low) / 2,
-            f"{label} censored": float(found["plain"].censored + found["biased"].censored),
+            f"{label}: exponent with bias": slope(np.log(d), np.log(own["biased"])).value,
+            f"{label}: gain at d = {d.max()}": float(np.exp(gain[d == d.max()].mean())),
+            f"{label}: gain at d = {d.min()}": float(np.exp(gain[d == d.min()].mean())),
         }
-        at = max(d for d, _ in both)
-        gains = np.log([r for d, r in both if d == at])
-        if len(gains) > 1:
-            numbers[f"{label} cost over biased cost at d={at}"] = float(np.exp(mean_interval(gains)[0]))
-        margins.append(low / ratio.line.slope_error)
-        sides.append(1 if low > 0 else -1 if high < 0 else 0)
-    closest = groups[int(np.argmin(margins))]
-    label = f"degree {closest[0]} bias {closest[1]:g} keys {closest[2]}"
-    reason = (
-        f"n50 grows as d^{numbers[f'{label} exponent, no bias']:.2f} without and d^{numbers[f'{label} exponent, bias']:.2f}"
-        f" with bias at {label}; the exponents differ by {numbers[f'{label} difference']:.2f} ± "
-        f"{numbers[f'{label} difference ±']:.2f}"
-    )
-    return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
+        if level == 0.5:
+            plain = slope(np.log(d), np.log(own["plain"]))
+            tests.append(Test(f"{label}: exponent without bias", plain, between(PLAIN[0] * power, PLAIN[1] * power)))
+            tests.append(Test(f"{label}: log gain at the largest d", mean(gain[d == d.max()]), above(np.log(GAIN))))
+        if level == 0.1 and SMALL in d:
+            low, high = np.log(LOSS)
+            tests.append(Test(f"{label}: log loss at d = {SMALL}", mean(-gain[d == SMALL]), between(low, high)))
+    return decide(tests, _reason(tests), numbers)
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     """Return the learning curves, and the samples that halve the error against d."""
-    learners = {"plain_curve": "kernel", "biased_curve": "biased"}
+    learners = {"plain": "kernel", "biased": "biased"}
     curves = [row for m in measurements for row in curve_points(m, learners, [f"correlation {m.point.power}"])]
     costs = [
         (name, {"target": f"correlation {m.point.power}", "keys": m.point.keys, "bias": bias}, m.point.d, cost, None)
         for m in measurements
-        for name, bias, cost in (("kernel", 0.0, m.result["plain"]), ("biased", m.point.bias, m.result["biased"]))
-        if cost > 0
+        for name, bias, key in (("kernel", 0.0, "plain"), ("biased", m.point.bias, "biased"))
+        if (cost := kit.cost_of(m.result["sizes"], m.result[key][:, 0], 0.5)) > 0
     ]
     return gather(curves, *AXES) + gather(costs, "d", HALVING)
 
@@ -123,27 +128,60 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def finding(numbers: Numbers) -> str:
-    """Return both exponents in a sentence."""
-    plain, biased = ending(numbers, "exponent, no bias")[0], ending(numbers, "exponent, bias")[0]
+    """Return both exponents, and where the bias loses, in a sentence."""
+    plain, half = ending(numbers, "half: exponent without bias")[0], ending(numbers, "half: drop of the exponent")
+    error = ending(numbers, "half: drop of the exponent ±")[0]
+    loss = np.exp(ending(numbers, f"a tenth: log loss at d = {SMALL}")[0])
     return (
-        "A bias in the query-key matrix changes the exponent: the samples needed to learn a correlation of query and keys"
-        f" grow as d^{plain:.2f} without it and as d^{biased:.2f} with it"
+        "A bias in the query-key matrix lowers the exponent: the samples that halve the error of a correlation grow as"
+        f" d^{plain:.2f} without it and d^{plain - half[0]:.2f} with it (difference {half[0]:.2f} ± {error:.2f}). It does"
+        f" not pay at small errors: down to a tenth of the variance it takes {loss:.1f} times as many samples at d = {SMALL}"
     )
 
 
 def cost(point: Point) -> Cost:
     """Expect both kernels and their factorisations."""
-    return kernels_cost(point.n, point.keys, TEST)
+    return kit.kernels_cost(point.n, point.keys, TEST)
 
 
-def _measured(m: Measurement[Point]) -> bool:
-    return all(0 < m.result[key] < np.inf for key in ("plain", "biased"))
+def _targets(point: Point) -> list[str]:
+    return [f"correlation {point.power}"]
+
+
+def _levels(power: int) -> list[float]:
+    return list(LEVELS) if power == 1 else [0.5]
+
+
+def _label(group: Sequence[Any]) -> str:
+    return "degree {} bias {:g} keys {}".format(*group)
+
+
+def _reason(tests: Sequence[Test]) -> str:
+    drops = [test.estimate.value for test in tests if test.name.endswith("half: drop of the exponent")]
+    return f"the bias lowers the exponent of the samples that halve the error by {min(drops):.2f} or more"
+
+
+def _slower(measurements: Sequence[Measurement[Point]], size: float) -> list[Measurement[Point]]:
+    """Return the measurements of a bias whose cost grows with an exponent larger by `size`."""
+    largest = max(m.point.d for m in measurements)
+    return [
+        replace(
+            m,
+            result=m.result
+            | {"biased": kit.delayed(m.result["sizes"], m.result["biased"], (m.point.d / largest) ** size)},
+        )
+        for m in measurements
+    ]
 
 
 CLAIM = Claim(
     id="features.bias-correlation",
-    version=1,
-    statement="A query-key bias (BRFA) lowers the sample cost of correlations between the query and the keys.",
+    version=2,
+    statement=(
+        "A query-key bias along a correlation lowers the exponent in d of the samples it takes (Fu et al. 2023), by up to"
+        " 1.2 per degree, down to a half, a fifth and a tenth of the variance; at a half it saves samples (over 1.2 times,"
+        " at the largest d), at a tenth and d = 8 it costs them (1.2 to 3 times)."
+    ),
     formula=(
         r"f(X)=\frac{1}{N}\sum_{i=1}^{N}\langle x_0,x_i\rangle^r,\quad\operatorname{E}[s_{mi}]=b\,\langle x_0,x_i\rangle:"
         r"\qquad n_{50}\propto d^{\,\gamma(b)},\quad\gamma(b)<\gamma(0)"
@@ -151,12 +189,15 @@ CLAIM = Claim(
     source="fu2023random, section 3.3",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d, n=440) for d in (6, 8, 12, 16)], seeds=3),
+        "quick": Sweep([Point(d=d, keys=4, n=n) for d, n in ((6, 480), (8, 700), (12, 1050))], seeds=(7, 6, 5)),
         "full": Sweep(
-            [Point(d=d, n=1000) for d in (6, 8, 12, 16, 24)]
-            + [Point(power=2, bias=b, d=d, n=4000) for b in (1.0, 2.0) for d in (4, 6, 8)]
-            + [Point(power=3, d=d, n=2000) for d in (6, 8, 12)],
-            seeds=4,
+            [Point(d=d, keys=8, n=n) for d, n in ((6, 700), (8, 1000), (12, 1600), (16, 2400))]
+            + [
+                Point(power=2, bias=b, d=d, keys=8, n=n)
+                for b in (1.0, 2.0)
+                for d, n in ((4, 700), (5, 1300), (6, 2200))
+            ],
+            seeds=(12, 10, 8, 6) + 2 * (10, 8, 6),
         ),
     },
     measure=measure,
@@ -169,4 +210,26 @@ CLAIM = Claim(
     ),
     finding=finding,
     series=series,
+    mutations=(
+        Mutation("the bias lowers the exponent by {size:g} less", (0.2, 0.6, 1.0), 1.0, _slower),
+        Mutation(
+            "a bias that costs {size:g} times as many samples",
+            (1.1, 1.5, 3.0),
+            3.0,
+            changed(lambda r, size: {"biased": kit.delayed(r["sizes"], r["biased"], size)}),
+        ),
+        Mutation("a bias without effect", (1.0,), 1.0, changed(lambda r, _: {"biased": r["plain"]})),
+        Mutation(
+            "a learner that predicts the mean",
+            (1.0,),
+            1.0,
+            changed(lambda r, size: {key: np.full_like(r[key], size) for key in ("plain", "biased")}),
+        ),
+        *kit.leaks("plain", "biased"),
+    ),
+    unseen="a change of both exponents by the same amount below 0.3, and what happens beyond the largest d",
+    design=(
+        "A pilot (run 1000, 18 runs) has drops of the exponent of 0.48, 0.78 and 0.54 with errors of 0.08 to 0.11,"
+        " and the nearest test 5 standard errors inside: supported in 94 % of resampled runs."
+    ),
 )

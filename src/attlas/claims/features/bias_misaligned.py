@@ -8,21 +8,28 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
-from attlas.claims.features.kit import AXES, curve_points, draw_curves, kernels_cost, labels
+from attlas.claims.estimate import mean
+from attlas.claims.features import kit
+from attlas.claims.features.kit import AXES, curve_points, draw_curves, labels
 from attlas.claims.figure import THEORY, panels
-from attlas.claims.finding import ending
+from attlas.claims.finding import ending, span
+from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
-from attlas.claims.verdict import Outcome, Verdict
-from attlas.features import sample_cost
-from attlas.numerics import mean_interval
+from attlas.claims.verdict import Region, Test, Verdict, below, decide
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEVEL = 0.99
-SHARP = 0.35  # a rotated gain, in logarithms, that is known less well than this is not known to be none
-TEST = 500  # test sequences
+TEST = 400  # test sequences
 TARGETS = ("correlation 1", "rotated 1", "keys 2")
+LEVELS = {0.5: "half", 0.2: "a fifth", 0.1: "a tenth"}  # of the variance
+# factors in samples without over with bias, by target and level; at a fifth they are reported
+GAINS = {
+    ("aligned", 0.5): (1.1, 3.0),
+    ("rotated", 0.5): (0.85, 1.1),
+    ("rotated", 0.1): (0.3, 0.9),
+    ("key averages", 0.1): (0.3, 0.9),
+}
 
 
 class Point(Settings):
@@ -35,60 +42,42 @@ class Point(Settings):
 
 
 def measure(point: Point, seed: int) -> Result:
-    """Return the learning curves (sizes, targets) without and with bias, and the samples that halve each error."""
-    data = features.TargetData(TARGETS, point.d, point.keys, point.n, TEST, seed)
-    sizes = features.sample_sizes(16, point.n, 3)
-    curves = {"plain": data.attention(sizes), "biased": data.attention(sizes, point.bias)}
-    costs = {
-        f"{key}_cost": np.array([sample_cost(sizes, column) for column in curve.T]) for key, curve in curves.items()
+    """Return the learning curves (sizes, targets) without and with bias, on the same data."""
+    data = kit.with_control(features.TargetData(TARGETS, point.d, point.keys, point.n, TEST, seed), seed)
+    sizes = features.sample_sizes(8, point.n, 3)
+    plain, biased = data.attention(sizes), data.attention(sizes, point.bias)
+    return {
+        "plain": plain[:, :-1],
+        "biased": biased[:, :-1],
+        "permuted": float(min(plain[-1, -1], biased[-1, -1])),
+        "sizes": np.array(sizes, dtype=float),
     }
-    return curves | costs | {"sizes": np.array(sizes, dtype=float)}
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """Paired over data sets, at every d (99 % for all together).
-
-    The samples that halve the error of a rotated correlation do not fall with bias, while those of the aligned one do; and
-    at the largest n the bias raises the error of key averages.
-    """
+    """Judge the paired ratios of sample costs at every point: at a half, and where the bias hurts at a tenth."""
     points = list(dict.fromkeys(m.point for m in measurements))
-    level = 1 - (1 - LEVEL) / (3 * len(points))
     names = labels(points)
+    tests = kit.guards(measurements, ("plain", "biased"), "plain", lambda _: TARGETS)
+    last = [float(max(m.result[key][-1].max() for key in ("plain", "biased"))) for m in measurements]
+    tests.append(Test("last error over a tenth of the variance", mean(np.array(last) / 0.1), below(1.0)))
+    ratios = {
+        (point, target, level): [_costs(m, t, level) for m in measurements if m.point == point]
+        for point in points
+        for t, target in enumerate(("aligned", "rotated", "key averages"))
+        for level in LEVELS
+    }
+    found = kit.censored(tests, [ratios[point, *key] for point in points for key in GAINS])
+    if found is not None:
+        return found
     numbers: dict[str, float] = {}
-    margins: list[float] = []
-    against: list[str] = []
-    blurred = False
-    for point in points:
-        mine = [m for m in measurements if m.point == point]
-        gains = {name: [g for m in mine if np.isfinite(g := _gain(m, TARGETS.index(name)))] for name in TARGETS[:2]}
-        losses = [float(np.log(m.result["biased"][-1, 2] / m.result["plain"][-1, 2])) for m in mine]
-        if min(len(v) for v in (*gains.values(), losses)) < 3:
-            return Verdict(Outcome.INCONCLUSIVE, f"too few measured costs at d = {point.d}", 0.0, "")
-        for name, values, sign in (
-            ("log gain, aligned", gains["correlation 1"], 1),
-            ("log gain, rotated", gains["rotated 1"], 0),
-            ("log loss on key averages", losses, 1),
-        ):
-            mean, low, high = mean_interval(values, level)
-            error = max(float(np.std(values, ddof=1)) / np.sqrt(len(values)), 1e-300)
-            numbers |= {f"{names[point]} {name}": mean, f"{names[point]} {name} ±": high - mean}
-            if (sign and high < 0) or (not sign and low > 0):
-                against.append(f"{names[point]} {name}")
-            blurred = blurred or (not sign and high - mean > SHARP)
-            # aligned gain and loss must be above zero; a rotated gain must not be
-            margins.append((low if sign else -low) / error)
-    first = names[points[-1]]
-    reason = (
-        f"at d = {points[-1].d} the bias divides the sample cost of an aligned correlation by"
-        f" {np.exp(numbers[f'{first} log gain, aligned']):.2f}, of a rotated one by"
-        f" {np.exp(numbers[f'{first} log gain, rotated']):.2f}, and multiplies the error of key averages by"
-        f" {np.exp(numbers[f'{first} log loss on key averages']):.2f}"
-    )
-    if against:
-        reason = f"{reason}; the sign is opposite at {against[0]}"
-        return Verdict(Outcome.REFUTED, reason, float(min(margins)), "standard errors", numbers)
-    outcome = Outcome.SUPPORTED if min(margins) > 0 and not blurred else Outcome.INCONCLUSIVE
-    return Verdict(outcome, reason, float(min(margins)), "standard errors", numbers)
+    for (point, target, level), costs in ratios.items():
+        name, gain = f"{names[point]} {target}, {LEVELS[level]}: log gain", np.log([a / b for a, b in costs])
+        if (target, level) in GAINS:
+            tests.append(Test(name, mean(gain), Region(*np.log(GAINS[target, level]))))
+        elif np.isfinite(gain).all():
+            numbers |= mean(gain).numbers(name)
+    return decide(tests, "", numbers)
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
@@ -111,32 +100,46 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def finding(numbers: Numbers) -> str:
-    """Return what the bias does to each target at the last point, in a sentence."""
-    aligned, rotated, loss = (
-        float(np.exp(ending(numbers, end)[-1]))
-        for end in ("log gain, aligned", "log gain, rotated", "log loss on key averages")
+    """Return what the bias does to each target, in a sentence."""
+    aligned, rotated, late, keys = (
+        span(np.exp(ending(numbers, f"{end}: log gain")))
+        for end in ("aligned, half", "rotated, half", "rotated, a tenth", "key averages, a tenth")
     )
     return (
-        "A bias helps only what it is aligned with: it divides the samples that an aligned correlation needs by"
-        f" {aligned:.2f} and those of a rotated one by {rotated:.2f}, and multiplies the error on key averages by {loss:.2f}"
+        f"A bias helps only what it is aligned with: it divides the samples that halve the error by {aligned} for an aligned"
+        f" correlation and by {rotated} for a rotated one; down to a tenth of the variance it divides them by {late} for the"
+        f" rotated one and by {keys} for key averages, so it costs samples"
     )
 
 
 def cost(point: Point) -> Cost:
     """Expect both kernels and their factorisations."""
-    return kernels_cost(point.n, point.keys, TEST)
+    return kit.kernels_cost(point.n, point.keys, TEST)
 
 
-def _gain(m: Measurement[Point], target: int) -> float:
-    """Return log(cost without bias / cost with it), NaN where one of them is censored."""
-    plain, biased = (float(m.result[f"{key}_cost"][target]) for key in ("plain", "biased"))
-    return float(np.log(plain / biased)) if 0 < plain < np.inf and 0 < biased < np.inf else np.nan
+def _costs(m: Measurement[Point], target: int, level: float) -> tuple[float, float]:
+    """Return the sample costs without and with bias."""
+    sizes = m.result["sizes"]
+    plain, biased = (kit.cost_of(sizes, m.result[key][:, target], level) for key in ("plain", "biased"))
+    return plain, biased
+
+
+def _rotated(result: Result, size: float) -> Result:
+    """Return the results of a bias a share `size` of which acts on the rotated correlation."""
+    biased = np.array(result["biased"])
+    own, other = np.log(result["biased"][:, 0]), np.log(result["biased"][:, 1])
+    biased[:, 0], biased[:, 1] = np.exp((1 - size) * own + size * other), np.exp((1 - size) * other + size * own)
+    return {"biased": biased}
 
 
 CLAIM = Claim(
     id="features.bias-misaligned",
-    version=1,
-    statement="The query-key bias helps only correlations aligned with it, and costs averages of key functions.",
+    version=2,
+    statement=(
+        "A query-key bias saves samples only on correlations aligned with it (over 1.1 times, to half of the variance); for"
+        " a rotated correlation it changes that cost by at most 15 %, and to a tenth of the variance it costs over 1.1 times"
+        " as many samples on rotated correlations and on averages of key functions (ours, after Fu et al. 2023)."
+    ),
     formula=(
         r"f(X)=\frac{1}{N}\sum_{i=1}^{N}\langle x_0,U x_i\rangle:\qquad\frac{n_{50}(0)}{n_{50}(b)}>1\;\text{ for }U=I,"
         r"\;\;\le1\;\text{ for a random rotation }U"
@@ -144,8 +147,8 @@ CLAIM = Claim(
     source="fu2023random, section 3.3; the rotated correlation is ours",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d) for d in (8, 12)], seeds=6),
-        "full": Sweep([Point(d=d, n=1000, bias=b) for d in (8, 12, 16) for b in (1.0, 2.0)], seeds=8),
+        "quick": Sweep([Point(d=8, keys=6, n=700), Point(d=10, keys=6, n=960)], seeds=7),
+        "full": Sweep([Point(d=d, keys=16, n=n) for d, n in ((8, 900), (10, 1200), (12, 1500))], seeds=(12, 12, 10)),
     },
     measure=measure,
     judge=judge,
@@ -158,4 +161,28 @@ CLAIM = Claim(
     ),
     finding=finding,
     series=series,
+    mutations=(
+        Mutation(
+            "a share {size:g} of the bias acts on the rotated correlation", (0.1, 0.5, 1.0), 1.0, changed(_rotated)
+        ),
+        Mutation("a bias without effect", (1.0,), 1.0, changed(lambda r, _: {"biased": r["plain"]})),
+        Mutation(
+            "a bias that costs {size:g} times as many samples",
+            (1.1, 1.3, 2.0),
+            1.3,
+            changed(lambda r, size: {"biased": kit.delayed(r["sizes"], r["biased"], size)}),
+        ),
+        Mutation(
+            "a learner that predicts the mean",
+            (1.0,),
+            1.0,
+            changed(lambda r, size: {key: np.full_like(r[key], size) for key in ("plain", "biased")}),
+        ),
+        *kit.leaks("plain", "biased"),
+    ),
+    unseen="a rotated correlation that gains or loses less than a tenth at half of the variance",
+    design=(
+        "A pilot (run 1000, 6 seeds at each d) has log gains with errors of 0.015 to 0.04, supported in 93 % of"
+        " resampled runs; a seventh seed was added."
+    ),
 )

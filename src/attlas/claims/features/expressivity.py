@@ -1,6 +1,7 @@
 """features.expressivity: M heads express a target to a squared error that falls at least as fast as 1/M."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,23 +9,24 @@ from pydantic import Field, PositiveInt
 
 from attlas import features, tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
+from attlas.claims.estimate import Exact, slope
 from attlas.claims.features.kit import AXES
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
 from attlas.claims.finding import ending
+from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
-from attlas.claims.verdict import Outcome, Verdict
+from attlas.claims.verdict import Test, Verdict, above, between, decide
 from attlas.features import targets
 from attlas.features.ridge import factor, solve
-from attlas.numerics import fit_line, stream
+from attlas.numerics import stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEVEL = 0.99
-SHARP = 0.25  # a slope that is known less well than this decides nothing
+SLOPES = (-3.0, -1.0)  # -1 is proved; faster than -3 would be a leak
 FLOOR = 1e-10  # errors below it are rounding
 TARGETS = ("keys 1", "keys 2", "query 2", "correlation 1", "correlation 2")
-RATIO = 10  # samples per trained number
+RATIO = 4  # samples per trained number: errors are 4/3 of the least, at every M
 
 
 class Point(Settings):
@@ -36,7 +38,7 @@ class Point(Settings):
 
 
 def measure(point: Point, seed: int) -> Result:
-    """Return the relative squared error on fresh sequences of least squares with ten samples per trained number."""
+    """Return the relative squared error on fresh sequences of least squares with four samples per trained number."""
     p = point.heads * (point.d + 1)
     X = tokens.sphere(RATIO * p, point.keys + 1, point.d, stream(seed, "train"))
     fresh = tokens.sphere(4000, point.keys + 1, point.d, stream(seed, "test"))
@@ -50,36 +52,16 @@ def measure(point: Point, seed: int) -> Result:
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """The slope of log error on log M is at most -1 within its error, for every target and d (99 % together)."""
-    sizes = sorted({(m.point.d, m.point.keys) for m in measurements})
-    level = 1 - (1 - LEVEL) / (len(TARGETS) * len(sizes))
-    if not all(np.isfinite(m.result["errors"]).all() for m in measurements):
-        return Verdict(Outcome.INCONCLUSIVE, "an error is not finite", 0.0, "")
-    numbers: dict[str, float] = {}
-    margins, blurred = [], False
-    for d, keys in sizes:
+    """Judge the slope of log error on log M, for every target and d."""
+    smallest = float(min(np.min(m.result["errors"]) for m in measurements))
+    tests = [Test("smallest error", Exact(smallest), above(FLOOR))]
+    for d, keys in sorted({(m.point.d, m.point.keys) for m in measurements}):
+        mine = [m for m in measurements if (m.point.d, m.point.keys) == (d, keys)]
+        heads = np.log([m.point.heads for m in mine])
         for t, name in enumerate(TARGETS):
-            mine = [m for m in measurements if (m.point.d, m.point.keys) == (d, keys) and m.result["errors"][t] > FLOOR]
-            if len({m.point.heads for m in mine}) < 2 or len(mine) < 6:
-                return Verdict(Outcome.INCONCLUSIVE, f"{name}: needs two numbers of heads and six runs", 0.0, "")
-            line = fit_line([np.log(m.point.heads) for m in mine], [np.log(float(m.result["errors"][t])) for m in mine])
-            low, high = line.slope_interval(level)
-            numbers |= {
-                f"d={d} keys={keys} {name} slope": line.slope,
-                f"d={d} keys={keys} {name} slope ±": (high - low) / 2,
-            }
-            margins.append((-1 - low) / line.slope_error)
-            blurred = blurred or (high > -1 and (high - low) / 2 > SHARP)
-    slopes = {key: value for key, value in numbers.items() if key.endswith("slope")}
-    worst = max(slopes, key=lambda key: slopes[key])
-    reason = (
-        f"the squared error falls as M^{min(slopes.values()):.2f} to M^{slopes[worst]:.2f}; the slowest,"
-        f" {worst.removesuffix(' slope')}, within ±{numbers[worst + ' ±']:.2f}"
-    )
-    if min(margins) < 0:
-        return Verdict(Outcome.REFUTED, f"{reason}: slower than 1/M", float(min(margins)), "standard errors", numbers)
-    outcome = Outcome.INCONCLUSIVE if blurred else Outcome.SUPPORTED
-    return Verdict(outcome, reason, float(min(margins)), "standard errors", numbers)
+            errors = np.maximum([m.result["errors"][t] for m in mine], 1e-300)
+            tests.append(Test(f"d={d} keys={keys} {name}: slope", slope(heads, np.log(errors)), between(*SLOPES)))
+    return decide(tests)
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
@@ -109,10 +91,11 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def finding(numbers: Numbers) -> str:
     """Return the slowest and the fastest slope in a sentence."""
-    slopes = ending(numbers, " slope")
+    slopes, errors = ending(numbers, ": slope"), ending(numbers, ": slope ±")
+    slow, fast = int(np.argmax(slopes)), int(np.argmin(slopes))
     return (
-        f"The error of M heads falls as M^{max(slopes):.2f} for the slowest of the targets and as M^{min(slopes):.2f} for"
-        " the fastest; M^-1 is proved"
+        f"The squared error of M heads falls as M^({slopes[slow]:.2f} ± {errors[slow]:.2f}) for the slowest of the targets"
+        f" and as M^({slopes[fast]:.2f} ± {errors[fast]:.2f}) for the fastest, both faster than the 1/M that is proved"
     )
 
 
@@ -122,10 +105,21 @@ def cost(point: Point) -> Cost:
     return Cost(0.05 + 1e-10 * RATIO * p * p * p, 150_000_000 + 16 * (RATIO * p + 4000) * p)
 
 
+def _slower(measurements: Sequence[Measurement[Point]], size: float) -> list[Measurement[Point]]:
+    """Return the measurements of heads whose error falls by M^size less."""
+    return [
+        replace(m, result={"errors": np.multiply(m.result["errors"], (m.point.heads / 32) ** size)})
+        for m in measurements
+    ]
+
+
 CLAIM = Claim(
     id="features.expressivity",
-    version=1,
-    statement="M random heads express key averages, correlations and query functions to a squared error of order 1/M.",
+    version=2,
+    statement=(
+        "M random heads express key averages, correlations and query functions to a squared error that falls at least as"
+        " fast as 1/M (Fu et al. 2023 prove that much), and no faster than 1/M^3, from M = 32 on."
+    ),
     formula=(
         r"\min_{v_1,\dots,v_M}\operatorname{E}\left(f(X)-\sum_{m=1}^{M}\langle v_m,\varphi_m(X)\rangle\right)^2"
         r"=O\left(\frac{1}{M}\right)"
@@ -133,11 +127,11 @@ CLAIM = Claim(
     source="fu2023random, theorem 1",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(heads=M) for M in (32, 64, 128, 256)], seeds=6),
+        "quick": Sweep([Point(heads=M) for M in (32, 64, 128, 256)], seeds=(12, 12, 10, 8)),
         "full": Sweep(
-            [Point(heads=M) for M in (32, 64, 128, 256, 512)]
-            + [Point(heads=M, d=6, keys=6) for M in (64, 128, 256, 512)],
-            seeds=8,
+            [Point(heads=M) for M in (32, 64, 128, 256, 512, 1024)]
+            + [Point(heads=M, d=6, keys=6) for M in (128, 256, 512, 800)],
+            seeds=(20, 20, 20, 16, 12, 8, 16, 12, 8, 6),
         ),
     },
     measure=measure,
@@ -150,4 +144,25 @@ CLAIM = Claim(
     ),
     finding=finding,
     series=series,
+    mutations=(
+        Mutation("the error falls more slowly, by M^{size:g}", (0.1, 0.6, 1.0), 0.6, _slower),
+        Mutation(
+            "the error falls faster, by M^-{size:g}", (0.3, 1.5, 2.0), 1.5, lambda them, size: _slower(them, -size)
+        ),
+        Mutation(
+            "values that predict the mean", (1.0,), 1.0, changed(lambda r, _: {"errors": np.ones(len(r["errors"]))})
+        ),
+        Mutation("the error is {size:g}", (0.0,), 0.0, changed(lambda r, size: {"errors": size * r["errors"]})),
+        Mutation(
+            "an error of {size:g} of the variance stays",
+            (0.001, 0.1, 1.0),
+            0.1,
+            changed(lambda r, size: {"errors": r["errors"] + size}),
+        ),
+    ),
+    unseen="errors that are wrong by the same factor at every M, such as those on the training sequences",
+    design=(
+        "A pilot (run 1000, 42 runs) has slopes of -1.34 to -2.43 with errors of 0.04 to 0.07: supported in all"
+        " resampled runs."
+    ),
 )

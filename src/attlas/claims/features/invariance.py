@@ -9,18 +9,22 @@ from pydantic import Field, PositiveInt
 
 from attlas import tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
+from attlas.claims.estimate import Exact, Undecided, mean
 from attlas.claims.figure import THEORY, panels
 from attlas.claims.learners import learner
+from attlas.claims.mutation import Mutation, scaled
 from attlas.claims.series import Series, gather
-from attlas.claims.verdict import Outcome, Verdict
-from attlas.features import attention_heads, mlp_neurons
+from attlas.claims.verdict import Test, Verdict, about, above, below, decide
+from attlas.features import attention_heads, mlp_kernel, mlp_neurons
 from attlas.layers import random_feature_attention, random_feature_mlp, softmax, with_one
-from attlas.numerics import mean_interval, stream
+from attlas.numerics import stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CLEARLY = 0.01  # of its size: by more than this an MLP has clearly changed
+EPS = 0.05  # of the network's change
+WORST, NETWORK = "attention's largest change over rounding", "the network's change over its kernel's"
+CHANGE = "the network's change"
 
 
 class Point(Settings):
@@ -35,10 +39,16 @@ class Point(Settings):
 
 
 def measure(point: Point, seed: int) -> Result:
-    """Compare the features of sequences with those of the same sequences, their keys permuted at random.
+    """Compare the features of sequences with those of the same sequences, their keys permuted at random."""
+    return compare(point, seed)
 
-    ``change`` is the root-mean-square change over the root-mean-square feature. ``rounding`` is, for attention, the
-    largest ratio of a change to what rounding alone may cause: with u the unit roundoff, D = d + 1 and
+
+def compare(point: Point, seed: int, code: float = 0.0) -> Result:
+    """Compare features before and after, key i shifted by `code` times its place (as a position code would).
+
+    ``change`` is the root-mean-square change over the root-mean-square feature. ``predicted`` is, for an MLP, what its
+    kernel of infinitely many neurons says: sqrt(sum 2 (K(X, X) - K(X, X')) / sum K(X, X)). ``rounding`` is, for attention,
+    the largest ratio of a change to what rounding alone may cause: with u the unit roundoff, D = d + 1 and
     gamma_k = k u / (1 - k u), every score is off by at most gamma_2D |xt_0|^T |W| |xt_i|, a sum of N terms by gamma_N
     times the sum of magnitudes, and two evaluations are compared.
     """
@@ -49,8 +59,13 @@ def measure(point: Point, seed: int) -> Result:
     if point.model == "RFMLP":
         neurons = mlp_neurons(point.heads * (point.d + 1), 1 + point.keys, point.d, stream(seed, "heads"))
         before, after = random_feature_mlp(X, neurons), random_feature_mlp(permuted, neurons)
-        return {"change": _relative_change(before, after)}
+        K, shifted = mlp_kernel(X), np.diagonal(mlp_kernel(X, permuted))
+        predicted = np.sqrt(2 * np.sum(np.diagonal(K) - shifted) / np.trace(K))
+        return {"change": _relative_change(before, after), "predicted": float(predicted)}
     heads = attention_heads(point.heads, point.d, stream(seed, "heads"), bias=float(point.model == "BRFA"))
+    places = code * np.arange(1, point.keys + 1)[:, None]
+    for x in (X, permuted):
+        x[:, 1:] += places
     before, after = (random_feature_attention(x, heads, point.activation) for x in (X, permuted))
     allowed = 2 * rounding_bound(X, heads, point.activation)
     return {"change": _relative_change(before, after), "rounding": float(np.max(np.abs(after - before) / allowed))}
@@ -83,26 +98,18 @@ def rounding_bound(X: NDArray[np.float64], heads: NDArray[np.float64], activatio
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """Attention: no change beyond rounding, anywhere. MLP: a mean change whose 99 % interval lies above 1 %."""
+    """Attention: no change beyond rounding, in any run. MLP: the change that its kernel predicts, to 5 %."""
     attention = [m.result["rounding"] for m in measurements if m.point.model != "RFMLP"]
-    mlp = [m.result["change"] for m in measurements if m.point.model == "RFMLP"]
-    if not attention or len(mlp) < 2:
-        return Verdict(Outcome.INCONCLUSIVE, "needs attention and at least two seeds of an MLP", 0.0, "")
-    worst = float(np.max(attention))
-    if not np.isfinite([worst, *mlp]).all():
-        return Verdict(Outcome.REFUTED, "a change is not finite", -np.inf, "orders of magnitude")
-    mean, low, high = mean_interval(mlp)
-    numbers = {"attention_worst_over_rounding": worst, "mlp_change": mean, "mlp_low": low, "mlp_high": high}
-    margin = float(min(-np.log10(max(worst, 1e-300)), np.log10(max(low, 1e-300) / CLEARLY)))
-    reason = (
-        f"attention changes by at most {worst:.2g} of what rounding allows ({len(attention)} runs);"
-        f" the MLP changes by {mean:.2f} of its size (99 %: {low:.2f} to {high:.2f})"
-    )
-    if worst > 1 or high < CLEARLY:
-        outcome = Outcome.REFUTED
-    else:
-        outcome = Outcome.SUPPORTED if low > CLEARLY else Outcome.INCONCLUSIVE
-    return Verdict(outcome, reason, margin, "orders of magnitude", numbers)
+    mlp = [m.result for m in measurements if m.point.model == "RFMLP"]
+    if not attention:
+        raise Undecided("needs runs of attention")
+    ratios = [result["change"] / result["predicted"] for result in mlp]
+    tests = [
+        Test(WORST, Exact(float(np.max(attention))), below(1.0)),
+        Test("attention's smallest change over rounding", Exact(float(np.min(attention))), above(0.0)),
+        Test(NETWORK, mean(ratios), about(1.0, EPS), 1.0),
+    ]
+    return decide(tests, "", {CHANGE: float(np.mean([result["change"] for result in mlp]))})
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
@@ -138,8 +145,9 @@ def finding(numbers: Numbers) -> str:
     """Return both changes in a sentence."""
     return (
         "Permuting the keys changes attention by rounding alone (at most"
-        f" {numbers['attention_worst_over_rounding']:.2g} of what rounding allows); it changes the features of an MLP on the"
-        f" same tokens by {numbers['mlp_change']:.2f} of their size"
+        f" {numbers[WORST]:.2g} of what rounding allows); it changes the features of an MLP on the same tokens by"
+        f" {numbers[CHANGE]:.2f} of their size, {numbers[NETWORK]:.3f} ± {numbers[NETWORK + ' ±']:.3f} of what"
+        " the kernel predicts"
     )
 
 
@@ -178,10 +186,10 @@ _MODELS = [
 
 CLAIM = Claim(
     id="features.invariance",
-    version=1,
+    version=2,
     statement=(
-        "Random-feature attention, with and without a query-key bias, does not change when its keys are permuted;"
-        " a random-feature MLP on the same tokens does."
+        "Random-feature attention, with and without a query-key bias, does not change beyond rounding when its keys are"
+        " permuted (Fu et al. 2023); a random-feature MLP on the same tokens changes as its kernel predicts, to 5 %."
     ),
     formula=(
         r"\varphi_m(x_0;\,x_{\pi(1)},\dots,x_{\pi(N)})=\varphi_m(x_0;\,x_1,\dots,x_N)"
@@ -210,4 +218,14 @@ CLAIM = Claim(
     ),
     finding=finding,
     series=series,
+    mutations=(
+        Mutation("keys carry a position code of size {size:g}", (1e-16, 1e-12, 1e-6), 1e-12, measure=compare),
+        Mutation("attention changes by {size:g} times as much", (2.0, 1e4), 1e4, scaled("rounding")),
+        Mutation("the network changes by {size:g} of what it should", (0.97, 0.9, 0.0), 0.9, scaled("change")),
+    ),
+    unseen="a dependence on the order that is smaller than the bound on rounding, some 1e-14 of the features",
+    design=(
+        "A pilot (run 1000, 5 seeds) has the network's change within 1 % of its kernel's; 5 seeds at one size support 5 % in"
+        " every resampled run."
+    ),
 )

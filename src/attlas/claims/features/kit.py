@@ -1,18 +1,137 @@
-"""What claims about random features share: learning curves as series and panels, names of points, the cost of kernels."""
+"""What claims about random features share: guards against leaks, sample costs, learning curves as series and panels."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from attlas.claims.claim import Cost, Measurement, Settings
+from attlas.claims.estimate import Exact, Undecided, mean
 from attlas.claims.figure import drawn, ticks
+from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series
+from attlas.claims.verdict import Outcome, Test, Verdict, above, decide
+from attlas.features import sample_cost
+from attlas.numerics import stream
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from attlas.features import TargetData
+
+Array = NDArray[np.float64]
+
 AXES = ("n", "mse over variance")  # of a learning curve
+NOTHING = 0.9  # an error of this share of the variance: nothing was learned
+SMALLEST, PERMUTED, FLOOR = (
+    "smallest test error",
+    "error on permuted labels",
+    "first error over what a linear learner must leave",
+)
+
+
+def with_control(data: "TargetData", seed: int) -> "TargetData":
+    """Append a last target to the data: the first one, its training labels permuted. No learner can predict it."""
+    labels = stream(seed, "permuted labels").permutation(data.Y[:, 0])
+    data.Y = np.column_stack([data.Y, labels])
+    data.Y_test = np.column_stack([data.Y_test, data.Y_test[:, 0]])
+    return data
+
+
+def linear_floor(target: str, n: int, d: int) -> float:
+    """Return the share of the variance that a learner which knows no direction must leave after n samples, on average.
+
+    The target's harmonics span a space of D dimensions that rotations leave whole. A prediction linear in n labels reaches n
+    of them, and over all rotations of the target misses 1 - n/D of the variance. D is d for degree one, (d - 1)(d + 2)/2 for
+    degree two, d^2 for degree one in the query and in a key. Zero for other targets, where nothing is claimed.
+    """
+    plane = (d - 1) * (d + 2) / 2
+    spans = {"query 1": d, "keys 1": d, "query 2": plane, "keys 2": plane, "correlation 1": d * d, "rotated 1": d * d}
+    return max(0.0, 1 - n / spans[target]) if target in spans else 0.0
+
+
+def guards(
+    measurements: Sequence[Measurement[Any]],
+    learners: Sequence[str],
+    invariant: str,
+    targets: Callable[[Any], Sequence[str]],
+) -> list[Test]:
+    """Return the tests that a leak fails: an error of zero, labels predicted that were permuted, too much from few samples.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+        Results have `sizes`, a curve (sizes, targets) of each learner, and `permuted`: the least error on permuted labels.
+    learners : sequence of str
+        Names of the curves.
+    invariant : str
+        That of the learner that knows no direction.
+    targets : callable
+        From a point to the names of its targets.
+    """
+    ratios = []
+    for m in measurements:
+        n, first = int(m.result["sizes"][0]), np.asarray(m.result[invariant])[0]
+        floors = [linear_floor(name, n, m.point.d) for name in targets(m.point)]
+        if any(floors):
+            ratios.append(float(np.mean([e / least for e, least in zip(first, floors, strict=True) if least > 0])))
+    smallest = min(float(np.min(m.result[name])) for m in measurements for name in learners)
+    return [
+        Test(SMALLEST, Exact(smallest), above(0.0)),
+        Test(PERMUTED, mean([m.result["permuted"] for m in measurements]), above(NOTHING)),
+        *([Test(FLOOR, mean(ratios), above(NOTHING))] if ratios else []),
+    ]
+
+
+def leaks(*curves: str) -> list[Mutation]:
+    """Return the mutations that `guards` must refute."""
+    return [
+        Mutation(
+            "a share {size:g} of the test sequences is known",
+            (0.1, 0.5, 0.8, 1.0),
+            0.8,
+            changed(lambda result, size: {name: np.multiply(result[name], 1 - size) for name in curves}),
+        ),
+        Mutation(
+            "permuted labels are predicted to {size:g} of the variance",
+            (0.95, 0.8, 0.3),
+            0.8,
+            changed(lambda _, size: {"permuted": size}),
+        ),
+    ]
+
+
+def cost_of(sizes: ArrayLike, curve: ArrayLike, level: float) -> float:
+    """Return `sample_cost`; errors of zero count as tiny, so that a curve of a leak has a cost too."""
+    return sample_cost(sizes, np.maximum(curve, 1e-300), level)
+
+
+def delayed(sizes: ArrayLike, curve: ArrayLike, factor: float) -> Array:
+    """Return the curve of a learner that needs `factor` times as many samples for everything."""
+    n, error = np.asarray(sizes, dtype=float), np.asarray(curve, dtype=float)
+    columns = [
+        np.exp(np.interp(np.log(n / factor), np.log(n), np.log(column))) for column in error.reshape(len(n), -1).T
+    ]
+    return np.stack(columns, axis=1).reshape(error.shape)
+
+
+def censored(tests: Sequence[Test], costs: ArrayLike) -> Verdict | None:
+    """Return what can be said where some cost was not reached: None if all were.
+
+    Raises
+    ------
+    Undecided
+        If none of the tests, such as the error at the largest n, is refuted.
+    """
+    found = np.asarray(costs, dtype=float)
+    missing = int(np.sum(~np.isfinite(found) | (found <= 0)))
+    if not missing:
+        return None
+    verdict = decide(tests)
+    if verdict.outcome is not Outcome.REFUTED:
+        raise Undecided(f"{missing} of {found.size} sample costs lie outside of the sizes that were run")
+    return verdict
 
 
 def curve_points(
@@ -55,5 +174,5 @@ def labels(points: Sequence[Settings]) -> dict[Settings, str]:
 
 def kernels_cost(n: int, keys: int, n_test: int) -> Cost:
     """Expect an unbiased and a biased kernel, and a path of factorisations of each."""
-    pairs = n * (n / 2 + n_test) * keys**2
-    return Cost(0.3 + 2.5e-8 * pairs + 6e-9 * n**3, int(200_000_000 + 30 * n * (n + n_test)))
+    rows = n * (n / 2 + n_test)
+    return Cost(0.2 + (4.3e-8 * keys**2 + 5e-7) * rows + 1.2e-9 * n**3, int(200_000_000 + 30 * n * (n + n_test)))

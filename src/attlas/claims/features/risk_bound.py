@@ -1,6 +1,7 @@
-"""features.risk-bound: the excess risk of the norm-constrained estimator stays below its bound. How loose is it?"""
+"""features.risk-bound: the risk of the norm-constrained estimator falls at the rate of its bound, in the order of B(f)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -8,23 +9,37 @@ from pydantic import Field, PositiveInt
 
 from attlas import features, tokens
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
+from attlas.claims.estimate import Exact, Undecided, mean, slope
 from attlas.claims.figure import COLOURS, MARKERS, drawn, panels, ticks
-from attlas.claims.finding import ending
+from attlas.claims.finding import ending, span
+from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
-from attlas.claims.verdict import Outcome, Verdict
+from attlas.claims.verdict import Test, Verdict, above, below, between, decide
 from attlas.features import complexity, targets
 from attlas.numerics import Status, stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TARGETS = ("query 1", "keys 1", "keys 2", "correlation 1", "correlation 2")
+Name = Literal["query 1", "keys 1", "keys 2", "correlation 1", "correlation 2"]
+ORDER: tuple[tuple[Name, ...], ...] = (
+    ("keys 1",),
+    ("query 1", "keys 2"),
+    ("correlation 1",),
+    ("correlation 2",),
+)  # by B
+RATES: tuple[Name, ...] = ("keys 1", "query 1", "keys 2", "correlation 1")  # what is learned at these n
+CONSTANT = (
+    3.0  # radius over sqrt(B), and energy over B its square; the theorem leaves it open, and 1 is too small to fit
+)
+SLOPES = (-2.0, -0.5)  # of the risk in n; the bound falls as n^-1/2
+STEP = 1.1  # the least ratio of risks at neighbouring B
 
 
 class Point(Settings):
     """A target, samples, heads and tokens."""
 
-    target: Literal["query 1", "query 2", "keys 1", "keys 2", "keys 3", "correlation 1", "correlation 2"]
+    target: Name
     n: int = Field(ge=10)
     heads: int = Field(ge=2)
     d: int = Field(4, ge=2)
@@ -34,17 +49,17 @@ class Point(Settings):
 def measure(point: Point, seed: int) -> Result:
     """Return the mean absolute error on fresh sequences, that of a constant predictor, and the bound.
 
-    Without noise all of the error is excess risk. The estimator has the radius sqrt(B) and the energy B of the theorem, with
-    all constants set to one.
+    Without noise all of the error is excess risk. The estimator has the radius and the energy of the theorem, times a
+    constant; the bound has all constants set to one.
     """
     f = targets.named(point.target, point.d, seed)
     X = tokens.sphere(point.n, point.keys + 1, point.d, stream(seed, "train"))
-    fresh = tokens.sphere(4000, point.keys + 1, point.d, stream(seed, "test"))
+    fresh = tokens.sphere(2000, point.keys + 1, point.d, stream(seed, "test"))
     law = complexity(f, point.d)
     model = features.ConstrainedAttentionRegressor(
         point.heads,
-        radius=float(np.sqrt(law.B)),
-        energy=law.B,
+        radius=CONSTANT * float(np.sqrt(law.B)),
+        energy=CONSTANT**2 * law.B,
         tol=1e-3,
         fit_intercept=False,
         random_state=seed,
@@ -62,34 +77,36 @@ def measure(point: Point, seed: int) -> Result:
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """No measured risk is above the bound.
-
-    Where the bound exceeds the risk of a constant predictor it is vacuous, and the reason says so.
-    """
-    numbers: dict[str, float] = {}
-    ratios = np.array([m.result["bound"] / max(m.result["risk"], 1e-300) for m in measurements])
-    useful = np.array([m.result["constant"] / m.result["bound"] for m in measurements])
-    if not np.isfinite(ratios).all():
-        return Verdict(Outcome.INCONCLUSIVE, "a risk is not finite", 0.0, "")
-    for name in dict.fromkeys(m.point.target for m in measurements):
-        mine = ratios[[m.point.target == name for m in measurements]]
-        numbers |= {f"{name} bound/risk, smallest": float(mine.min()), f"{name} bound/risk, largest": float(mine.max())}
-    numbers["bound / risk of a constant, smallest"] = float(1 / useful.max())
-    violated = int(np.sum(ratios < 1))
-    reason = (
-        f"with its constants set to one the bound is {ratios.min():.3g} to {ratios.max():.3g} times the risk in"
-        f" {len(measurements)} runs, and at least {1 / useful.max():.3g} times the risk of a constant predictor:"
-        f" it is {'informative at some sizes' if useful.max() > 1 else 'vacuous at these sizes'}"
-    )
-    if violated:
-        return Verdict(
-            Outcome.REFUTED,
-            f"{violated} of {len(measurements)} runs have a risk above the bound; {reason}",
-            float(np.log10(ratios.min())),
-            "orders of magnitude",
-            numbers,
-        )
-    return Verdict(Outcome.SUPPORTED, reason, float(np.log10(ratios.min())), "orders of magnitude", numbers)
+    """Judge the slope of the risk in n, its order over targets at the largest n, and that no run exceeds the bound."""
+    risks = np.array([m.result["risk"] for m in measurements])
+    bounds, constants = (np.array([m.result[key] for m in measurements]) for key in ("bound", "constant"))
+    if not np.isfinite(risks).all():
+        raise Undecided("a risk is not finite")
+    tests = [
+        Test("smallest risk", Exact(float(risks.min())), above(0.0)),
+        Test("largest risk over the bound", Exact(float(np.max(risks / bounds))), below(1.0)),
+    ]
+    logs = np.log(np.maximum(risks, 1e-300))
+    for d, heads in sorted({(m.point.d, m.point.heads) for m in measurements}):
+        label = f"d={d} heads={heads}"
+        mine = [(m, log) for m, log in zip(measurements, logs, strict=True) if (m.point.d, m.point.heads) == (d, heads)]
+        for name in RATES:
+            own = [(m.point.n, log) for m, log in mine if m.point.target == name]
+            rate = slope(np.log([n for n, _ in own]), [log for _, log in own])
+            tests.append(Test(f"{label} {name}: exponent in n", rate, between(*SLOPES)))
+        largest = max(m.point.n for m, _ in mine)
+        last = {(m.point.target, m.seed): log for m, log in mine if m.point.n == largest}
+        seeds = sorted(set.intersection(*({s for t, s in last if t == name} for names in ORDER for name in names)))
+        levels = [np.array([np.mean([last[name, seed] for name in names]) for seed in seeds]) for names in ORDER]
+        for names, lower, upper in zip(ORDER[1:], levels[:-1], levels[1:], strict=True):
+            step = f"{label} {' and '.join(names)}: log of the risk over that of the next smaller B"
+            tests.append(Test(step, mean(upper - lower), above(np.log(STEP))))
+    numbers = {
+        "bound over risk, smallest": float(np.min(bounds / np.maximum(risks, 1e-300))),
+        "bound over risk, largest": float(np.max(bounds / np.maximum(risks, 1e-300))),
+        "bound over risk of a constant, smallest": float(np.min(bounds / constants)),
+    }
+    return decide(tests, "", numbers)
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
@@ -128,9 +145,20 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     return figure
 
 
+def finding(numbers: Numbers) -> str:
+    """Return the exponents and the order in a sentence."""
+    slopes, errors = ending(numbers, ": exponent in n"), ending(numbers, ": exponent in n ±")
+    steps = np.exp(ending(numbers, "that of the next smaller B"))
+    return (
+        f"The risk of the constrained estimator falls faster than the bound, as n^{min(slopes):.2f} to n^{max(slopes):.2f}"
+        f" (± {max(errors):.2f} at most; the bound as n^-0.5), and in the order of B(f): {span(steps, '.1f')} times from"
+        " each B to the next"
+    )
+
+
 def _looseness(numbers: Numbers) -> str:
-    low, high = min(ending(numbers, "bound/risk, smallest")), max(ending(numbers, "bound/risk, largest"))
-    constant = numbers["bound / risk of a constant, smallest"]
+    low, high = numbers["bound over risk, smallest"], numbers["bound over risk, largest"]
+    constant = numbers["bound over risk of a constant, smallest"]
     if low < 1:
         return f"With its constants set to one the risk bound is broken: it is {low:.2f} times the risk in some run"
     worth = "but is vacuous at these sizes" if constant > 1 else "and is informative at some sizes"
@@ -143,13 +171,38 @@ def _looseness(numbers: Numbers) -> str:
 def cost(point: Point) -> Cost:
     """Expect some hundred steps, two products with the features in each."""
     p = point.heads * (point.d + 1)
-    return Cost(0.1 + 1.5e-6 * point.n * p, 200_000_000 + 8 * (4000 + 2 * point.n) * p)
+    return Cost(0.04 + 4e-7 * point.n * p, 200_000_000 + 8 * (2000 + 2 * point.n) * p)
+
+
+def _points(heads: int, d: int, sizes: Sequence[int]) -> list[Point]:
+    rates = [Point(target=name, n=n, heads=heads, d=d) for name in RATES for n in sizes]
+    return [*rates, Point(target="correlation 2", n=max(sizes), heads=heads, d=d)]
+
+
+def _flatter(measurements: Sequence[Measurement[Point]], size: float) -> list[Measurement[Point]]:
+    """Return the measurements of a risk that falls by n^size less."""
+    least = min(m.point.n for m in measurements)
+    return [
+        replace(m, result=m.result | {"risk": m.result["risk"] * (m.point.n / least) ** size}) for m in measurements
+    ]
+
+
+def _reordered(measurements: Sequence[Measurement[Point]], size: float) -> list[Measurement[Point]]:
+    """Return the measurements with risks divided by B^(size/2): at 1 what does not know B."""
+    B = {name: complexity(targets.named(name, 4, 0), 4).B for names in ORDER for name in names}
+    return [
+        replace(m, result=m.result | {"risk": m.result["risk"] / B[m.point.target] ** (size / 2)}) for m in measurements
+    ]
 
 
 CLAIM = Claim(
     id="features.risk-bound",
-    version=1,
-    statement="The excess risk of the norm-constrained estimator does not exceed sqrt(B(f)) times the rate of theorem 2.",
+    version=2,
+    statement=(
+        "The excess risk of the norm-constrained estimator falls at least as fast as the n^-1/2 of theorem 2 (Fu et al."
+        " 2023) on four targets, is ordered as B(f) over five at the largest n (over 1.1 times from each B to the next), and"
+        " stays below sqrt(B(f)) times the theorem's rate."
+    ),
     formula=(
         r"\operatorname{E}\,|\hat f-f|\le\sqrt{B(f)}\left(\sqrt{\frac{\log(dM)\,\log(nNM)}{n}}"
         r"+\sqrt{\frac{d^2\log M+\log(1/\delta)}{M}}\right)"
@@ -157,19 +210,8 @@ CLAIM = Claim(
     source="fu2023random, theorem 2",
     settings=Point,
     tiers={
-        "quick": Sweep(
-            [Point(target=name, n=n, heads=M) for name in TARGETS for n in (50, 200, 800) for M in (30, 120)], seeds=2
-        ),
-        "full": Sweep(
-            [
-                Point(target=name, n=n, heads=M, d=d, keys=d)
-                for name in TARGETS
-                for n in (100, 400, 1600)
-                for M in (50, 200, 800)
-                for d in (4, 8)
-            ],
-            seeds=4,
-        ),
+        "quick": Sweep(_points(300, 4, (40, 80, 160, 320)), seeds=6),
+        "full": Sweep(_points(800, 4, (40, 80, 160, 320, 640)) + _points(800, 5, (80, 160, 320, 640)), seeds=10),
     },
     measure=measure,
     judge=judge,
@@ -179,7 +221,7 @@ CLAIM = Claim(
         "Mean absolute error of the constrained estimator against samples, at the largest number of heads (points, means"
         " with standard errors), the bound on it (lines), and the error of a constant predictor (dotted)."
     ),
-    finding=_looseness,
+    finding=finding,
     differs=(
         Difference(
             "The risk bound",
@@ -190,4 +232,20 @@ CLAIM = Claim(
     series=series,
     # a fit that stopped early is within its duality gap of the minimum, which is recorded: nothing beside the bound
     unfinished=Unfinished.USED,
+    mutations=(
+        Mutation(
+            "a learner that predicts the median", (1.0,), 1.0, changed(lambda r, size: {"risk": size * r["constant"]})
+        ),
+        Mutation("the risk falls by n^{size:g} less", (0.1, 0.5, 1.0), 0.5, _flatter),
+        Mutation("the risk falls by n^-{size:g} more", (0.2, 1.2, 2.0), 1.2, lambda them, size: _flatter(them, -size)),
+        Mutation(
+            "the risk is {size:g} of the bound", (0.0, 1.1), 0.0, changed(lambda r, size: {"risk": size * r["bound"]})
+        ),
+        Mutation("risks in units of sqrt(B)^{size:g}", (0.1, 0.8, 1.5), 0.8, _reordered),
+    ),
+    unseen="constants: the bound is vacuous at these sizes, and a risk ten times as large would be supported too",
+    design=(
+        "A pilot (run 1000, 6 seeds) has exponents of -0.66 to -1.18 with errors of 0.03 to 0.06 and steps of 0.45 to"
+        " 1.8 in the logarithm: supported in all resampled runs."
+    ),
 )

@@ -1,6 +1,7 @@
 """features.target-degree: the sample cost of a target grows in the order of its complexity."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,12 +10,15 @@ from pydantic import Field, PositiveInt
 
 from attlas import features
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep
-from attlas.claims.features.kit import kernels_cost, labels
+from attlas.claims.estimate import mean, resampled
+from attlas.claims.features import kit
+from attlas.claims.features.kit import labels
 from attlas.claims.figure import COLOURS, MARKERS, drawn, panels
 from attlas.claims.finding import ending
+from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
-from attlas.claims.verdict import Outcome, Verdict
-from attlas.features import complexity, sample_cost, targets
+from attlas.claims.verdict import Test, Verdict, above, decide
+from attlas.features import complexity, targets
 from attlas.numerics import rank_correlation
 
 if TYPE_CHECKING:
@@ -22,8 +26,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-LEVEL = 0.99
 TEST = 500  # test sequences
+DEGREE, COMPLEXITY = 0.9, 0.6  # the least rank correlations with the degree and with B(f)
+REACHED = 0.7  # the least share of targets whose error falls to a tenth of the variance
 ERROR = 0.1  # for 0.5 the linear part of an odd power is enough
 TENTH = "samples to a tenth of the variance"
 TARGETS = (
@@ -44,74 +49,68 @@ class Point(Settings):
 
 
 def measure(point: Point, seed: int) -> Result:
-    """Return the samples that bring the error of each target to a tenth and to a half of its variance."""
-    data = features.TargetData(TARGETS, point.d, point.keys, point.n, TEST, seed)
-    sizes = features.sample_sizes(4, point.n, 2)
+    """Return the learning curves (sizes, targets), and what each target is in theory."""
+    data = kit.with_control(features.TargetData(TARGETS, point.d, point.keys, point.n, TEST, seed), seed)
+    sizes = features.sample_sizes(3, point.n, 2)
     curves = data.attention(sizes)
     functions = [complexity(targets.named(name, point.d, seed), point.d) for name in TARGETS]
     return {
-        "tenth": np.array([sample_cost(sizes, curve, ERROR) for curve in curves.T]),
-        "half": np.array([sample_cost(sizes, curve) for curve in curves.T]),
+        "curves": curves[:, :-1],
+        "permuted": float(curves[-1, -1]),
+        "sizes": np.array(sizes, dtype=float),
+        "degree": np.array([float(sum(f.degrees)) for f in functions]),
         "B": np.array([f.B for f in functions]),
         "rkhs": np.array([f.rkhs for f in functions]),
-        "variance": data.variance,
+        "variance": data.variance[: len(TARGETS)],
     }
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """The rank correlation of the cost (median over seeds) with B(f) is above zero, at every d (99 % together)."""
+    """Judge the rank correlations of the cost (median over seeds) with the degree and with B(f), and their difference.
+
+    The targets are fixed; intervals are those of other draws of the data.
+    """
     points = list(dict.fromkeys(m.point for m in measurements))
     names = labels(points)
-    level = 1 - (1 - LEVEL) / len(points)
+    tests = kit.guards(measurements, ("curves",), "curves", lambda _: TARGETS)
     numbers: dict[str, float] = {}
-    margins, sides = [], []
     for point in points:
-        costs, law = _costs(measurements, point)
-        if len(np.unique(costs)) < 4 or sum(m.point == point for m in measurements) < 3:
-            return Verdict(Outcome.INCONCLUSIVE, "needs three seeds and four different costs", 0.0, "")
-        found = {
-            "B": rank_correlation(costs, law["B"], level),
-            "RKHS norm": rank_correlation(costs, law["rkhs"], level),
-            "B over variance": rank_correlation(costs, law["B"] / law["variance"], level),
-            "RKHS norm over variance": rank_correlation(costs, law["rkhs"] / law["variance"], level),
+        mine = [m for m in measurements if m.point == point]
+        costs, law = np.array([_costs(m) for m in mine]), _law(mine)
+        reached = mean(np.isfinite(costs).mean(1))
+        tests.append(Test(f"{names[point]}: share of targets learned to a tenth", reached, above(REACHED)))
+        found = {key: resampled(partial(_order, law, key), {"runs": costs}) for key in ("degree", "B", "lead")}
+        name = f"{names[point]}: rank correlation with"
+        tests += [
+            Test(f"{name} the degree", found["degree"], above(DEGREE)),
+            Test(f"{name} B", found["B"], above(COMPLEXITY)),
+            Test(f"{names[point]}: lead of the degree over B", found["lead"], above(0.0)),
+        ]
+        numbers |= {
+            f"{name} the RKHS norm": _rank(costs, law["rkhs"]),
+            f"{name} the RKHS norm over the variance": _rank(costs, law["rkhs"] / law["variance"]),
+            f"{name} B over the variance": _rank(costs, law["B"] / law["variance"]),
+            f"{name} B, samples to a half": _rank(np.array([_costs(m, 0.5) for m in mine]), law["B"]),
         }
-        half = _costs(measurements, point, "half")[0]
-        if len(np.unique(half)) > 1:
-            found["B, samples to a half"] = rank_correlation(half, law["B"], level)
-        for name, (value, low, high) in found.items():
-            label = f"{names[point]} rank correlation with {name}"
-            numbers |= {label: value, f"{label} low": low, f"{label} high": high}
-        numbers[f"{names[point]} censored"] = float(np.sum(~np.isfinite(costs) | (costs == 0)))
-        _, low, high = found["B"]
-        margins.append(float(np.arctanh(np.clip(low, -0.999999, 0.999999)) / np.sqrt(1.06 / (len(TARGETS) - 3))))
-        sides.append(1 if low > 0 else -1 if high < 0 else 0)
-    worst = points[int(np.argmin(margins))]
-    name = f"{names[worst]} rank correlation with"
-    reason = (
-        f"over {len(TARGETS)} targets at d = {worst.d} the samples that bring the error to a tenth have rank correlation"
-        f" {numbers[f'{name} B']:.2f} ({numbers[f'{name} B low']:.2f} to {numbers[f'{name} B high']:.2f}) with B(f),"
-        f" {numbers[f'{name} RKHS norm']:.2f} with the RKHS norm, {numbers[f'{name} RKHS norm over variance']:.2f} with that"
-        f" over the variance"
-    )
-    return Verdict(Outcome.of(sides), reason, min(margins), "standard errors", numbers)
+    return decide(tests, "", numbers)
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
-    """Return the cost of each target, against B(f) and against the RKHS norm over the variance."""
+    """Return the cost of each target, against B(f) and against its degree."""
     rows: dict[str, list[tuple[str, dict[str, Any], float, float, None]]] = {}
     for m in measurements:
-        _, law = _costs(measurements, m.point)
-        for x_name, x in (("B(f)", law["B"]), ("RKHS norm / variance", law["rkhs"] / law["variance"])):
+        law, costs = _law([other for other in measurements if other.point == m.point]), _costs(m)
+        for x_name, x in (("B(f)", law["B"]), ("degree", law["degree"])):
             rows.setdefault(x_name, []).extend(
-                (name, {"d": m.point.d, "keys": m.point.keys}, x[t], m.result["tenth"][t], None)
+                (name, {"d": m.point.d, "keys": m.point.keys}, x[t], costs[t], None)
                 for t, name in enumerate(TARGETS)
-                if m.result["tenth"][t] > 0
+                if costs[t] > 0
             )
     return [one for x_name, own in rows.items() for one in gather(own, x_name, TENTH)]
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
-    """Draw the costs against B and against the sharper norm over the variance."""
+    """Draw the costs against B and against the degree."""
     figure, axes = panels(2)
     point = max((m.point for m in measurements), key=lambda p: p.d)
     found = series([m for m in measurements if m.point == point])
@@ -122,45 +121,82 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             look = families.index(family)
             drawn(axis, one, family if power == "1" else "", color=COLOURS[look], fmt=MARKERS[look])
             axis.annotate(power, (one.x[0], one.mean[0]), xytext=(4, 3), textcoords="offset points", fontsize=8)
-        axis.set(xlabel=x_name, xscale="log", yscale="log")
+        axis.set(xlabel=x_name, xscale="log" if x_name == "B(f)" else "linear", yscale="log")
     axes[0].set_ylabel(f"{TENTH}, d = {point.d}")
     axes[0].legend(frameon=False, fontsize=9)
     return figure
 
 
 def finding(numbers: Numbers) -> str:
-    """Return the rank correlations with both measures of complexity in a sentence."""
-    B, norm = (min(ending(numbers, f"rank correlation with {name}")) for name in ("B", "RKHS norm over variance"))
+    """Return the rank correlations with the degree and with B in a sentence."""
+    words = []
+    for name in ("the degree", "B"):
+        values, errors = (ending(numbers, f"rank correlation with {name}{end}") for end in ("", " ±"))
+        words.append(f"{values[-1]:.2f} ± {errors[-1]:.2f}")
     return (
-        f"B(f) orders targets by the samples they need, but only roughly (rank correlation {B:.2f}); the norm in the"
-        f" kernel's own space, over the variance, {'does better' if norm > B else 'does no better'} ({norm:.2f})"
+        f"The degree of a target orders the samples it needs better than B(f) does: rank correlation {words[0]} against"
+        f" {words[1]}, over {len(TARGETS)} targets"
     )
 
 
 def cost(point: Point) -> Cost:
     """Expect one kernel and its factorisations."""
-    return kernels_cost(point.n, point.keys, TEST)
+    pairs = point.n * (point.n / 2 + TEST) * point.keys**2
+    return Cost(0.1 + 4e-9 * pairs + 6e-10 * point.n**3, int(200_000_000 + 30 * point.n * (point.n + TEST)))
 
 
-def _costs(
-    measurements: Sequence[Measurement[Point]], point: Point, key: str = "tenth"
-) -> tuple[Array, dict[str, Array]]:
-    """Return the median costs over seeds, and what the theory says; the variance is the mean over seeds."""
-    mine = [m.result for m in measurements if m.point == point]
-    law = {name: np.mean([result[name] for result in mine], axis=0) for name in ("B", "rkhs", "variance")}
-    return np.median([result[key] for result in mine], axis=0), law
+def _costs(m: Measurement[Point], level: float = ERROR) -> Array:
+    """Return the sample cost of each target; infinite where the level was not reached."""
+    return np.array([kit.cost_of(m.result["sizes"], curve, level) for curve in np.transpose(m.result["curves"])])
+
+
+def _law(mine: Sequence[Measurement[Point]]) -> dict[str, Array]:
+    """Return what the theory says of each target, a mean over seeds (only the variance, of test sequences, differs)."""
+    return {name: np.mean([m.result[name] for m in mine], axis=0) for name in ("degree", "B", "rkhs", "variance")}
+
+
+def _rank(costs: Array, x: Array) -> float:
+    """Return the rank correlation of median costs with x; 0 if all are equal."""
+    middle = np.median(costs, axis=0)
+    return float(rank_correlation(middle, x)[0]) if len(np.unique(middle)) > 1 else 0.0
+
+
+def _order(law: Mapping[str, Array], key: str, runs: Mapping[str, Array]) -> float:
+    """Return the rank correlation with the degree or with B, or by how much the first is larger."""
+    if key == "lead":
+        return _rank(runs["runs"], law["degree"]) - _rank(runs["runs"], law["B"])
+    return _rank(runs["runs"], law[key])
+
+
+def _reversed(result: Result, size: float) -> Result:
+    """Return the curves with those of the dearest and cheapest targets exchanged."""
+    order = np.argsort(result["B"], kind="stable")
+    swapped, k = order.copy(), round(size * len(order) / 2)
+    swapped[:k], swapped[len(order) - k :] = order[::-1][:k], order[:k][::-1]
+    curves = np.array(result["curves"])
+    curves[:, order] = result["curves"][:, swapped]
+    return {"curves": curves}
+
+
+def _same(result: Result, _: float) -> Result:
+    """Return the curves of a learner to which all targets are alike."""
+    return {"curves": np.tile(result["curves"][:, TARGETS.index("keys 2"), None], (1, len(TARGETS)))}
 
 
 CLAIM = Claim(
     id="features.target-degree",
-    version=1,
-    statement="The sample cost of random-feature attention grows with the degree of the target, in the order of B(f).",
+    version=2,
+    statement=(
+        "The sample cost of random-feature attention grows with the degree of the target: over 12 targets its rank"
+        " correlation with the total degree is above 0.9. B(f) of Fu et al. 2023 orders the costs too (above 0.6), but less"
+        " well."
+    ),
     formula=r"B(f)=C_k\,\lVert A\rVert^2,\qquad C_k=\max(1,\,k^{4.5}\,4^k),\qquad k=\max(r,\,s-1)",
     source="fu2023random, theorem 2 and its examples",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(n=1400)], seeds=5),
-        "full": Sweep([Point(n=4000), Point(d=6, n=6000)], seeds=6),
+        "quick": Sweep([Point(n=1400)], seeds=8),
+        "full": Sweep([Point(n=2000), Point(d=5, n=3600)], seeds=(24, 12)),
     },
     measure=measure,
     judge=judge,
@@ -168,7 +204,7 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Samples that bring the test error of each target to a tenth of its variance, against its complexity B(f) (left) and"
-        " against its norm in the kernel's own space over its variance (right). Numbers are powers; means over draws with"
+        " against its total degree in query and keys (right). Numbers are powers; means over draws with"
         " standard errors, at the largest d."
     ),
     finding=finding,
@@ -180,4 +216,19 @@ CLAIM = Claim(
         ),
     ),
     series=series,
+    mutations=(
+        Mutation(
+            "costs of a share {size:g} of the targets are reversed in order", (0.2, 0.6, 1.0), 0.6, changed(_reversed)
+        ),
+        Mutation(
+            "a learner that predicts the mean", (1.0,), 1.0, changed(lambda r, _: {"curves": np.ones_like(r["curves"])})
+        ),
+        Mutation("every target costs the same", (1.0,), 1.0, changed(_same)),
+        *kit.leaks("curves"),
+    ),
+    unseen="a different order of targets within one degree, and targets that are not among the twelve",
+    design=(
+        "A pilot (run 1000, 8 seeds) has rank correlations 0.98 with the degree and 0.82 with B, difference 0.155 ±"
+        " 0.046; the tests are 11 standard errors or more inside."
+    ),
 )

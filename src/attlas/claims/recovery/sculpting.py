@@ -8,19 +8,22 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
+from attlas.claims.estimate import Exact, mean
 from attlas.claims.figure import COLOURS, THEORY, panels, ticks
-from attlas.claims.finding import ending
 from attlas.claims.learners import LEARNERS, Learner
+from attlas.claims.mutation import Mutation, changed
 from attlas.claims.recovery.kit.tasks import planted
-from attlas.claims.verdict import Outcome, Verdict
-from attlas.numerics import mean_interval, stream
+from attlas.claims.verdict import Test, Verdict, above, decide
+from attlas.numerics import stream
 from attlas.recovery import Layer, sculpt
 from attlas.recovery.sculpt import search
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEVEL = 0.99
+RATIO = 2.0  # by which the sculpted body must be better than chance
+COSINE = 0.7  # of the span to the differences of the true heads
+LEAK = 1e-9  # a body carved by thousands of examples is not exact: a smaller residual is the truth's
 SHOWN = {
     "sculpted": LEARNERS["sculpt"],
     "random_span": Learner("sculpted proxy, random span", COLOURS[1], "o"),
@@ -63,6 +66,16 @@ def measure(point: Point, seed: int) -> Result:
     }
 
 
+def _blind(point: Point, seed: int, _: float) -> Result:
+    """Return the same where the body was carved by outputs that belong to other examples."""
+    truth, data, _ = planted("boolean", point.heads, point.d, point.k, point.scale, point.n, seed)
+    order = stream(seed, "permutation").permutation(len(data.Y))
+    blind = sculpt(data.X, data.Y[order], point.heads, seed=seed, max_starts=1, max_steps=1)
+    result = measure(point, seed)
+    best = search(data, blind.proxy, blind.span, point.heads, seed).residual
+    return result | {"sculpted": best, "cosine": _cosine(blind.span, truth)}
+
+
 def _cosine(span: NDArray[np.float64], truth: Layer) -> float:
     """Return the smallest cosine between the span and that of the differences of the true heads."""
     differences = (truth.Theta[1:] - truth.Theta[0]).reshape(len(span), -1)
@@ -71,41 +84,37 @@ def _cosine(span: NDArray[np.float64], truth: Layer) -> float:
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """Paired over data sets, the sculpted residual is below that of the null and of the random span (99 % together)."""
-    points = list(dict.fromkeys(m.point for m in measurements))
-    level = 1 - (1 - LEVEL) / (2 * len(points))
+    """Paired over data sets, the sculpted residual is less than half that of the null and of the random span."""
+    least = min(float(m.result["sculpted"]) for m in measurements)
+    tests = [Test("smallest residual in the sculpted body", Exact(least), above(LEAK))]
     numbers: dict[str, float] = {}
-    margins, sides = [], []
-    for point in points:
+    for point in dict.fromkeys(m.point for m in measurements):
         mine = [m.result for m in measurements if m.point == point]
-        if len(mine) < 3:
-            return Verdict(Outcome.INCONCLUSIVE, "needs three seeds", 0.0, "")
-        if not all(0 < r[key] < np.inf for r in mine for key in ("sculpted", "null", "random_span")):
-            return Verdict(Outcome.REFUTED, "a residual is zero or not a number", -np.inf, "standard errors")
         label = f"m={point.heads} d={point.d} k={point.k} s={point.scale:g} n={point.n}"
-        keys = ("sculpted", "null", "random_span", "value_sum", "gap", "cosine")
+        keys = ("sculpted", "null", "random_span", "value_sum", "gap")
         numbers |= {f"{label} {key}, median": float(np.median([r[key] for r in mine])) for key in keys}
         for other in ("null", "random_span"):
-            gains = np.log([r[other] / r["sculpted"] for r in mine])
-            mean, low, high = mean_interval(gains, level)
-            numbers |= {f"{label} log {other}/sculpted": mean, f"{label} log {other}/sculpted ±": high - mean}
-            margins.append(low / max(float(np.std(gains, ddof=1)) / np.sqrt(len(gains)), 1e-300))
-            sides.append(1 if low > 0 else -1 if high < 0 else 0)
-    first = f"m={points[0].heads} d={points[0].d} k={points[0].k} s={points[0].scale:g} n={points[0].n}"
+            gains = [np.log(r[other]) - np.log(max(r["sculpted"], 1e-300)) for r in mine]
+            tests.append(Test(f"{label} log {other}/sculpted", mean(gains), above(np.log(RATIO))))
+        tests.append(Test(f"{label} cosine of the span", mean([r["cosine"] for r in mine]), above(COSINE)))
+    label = next(iter(numbers)).rsplit(" sculpted", 1)[0]
     reason = (
-        f"before any polish the residual is {numbers[f'{first} sculpted, median']:.3f} in the sculpted body at {first},"
-        f" {numbers[f'{first} null, median']:.2f} with a random proxy and span and"
-        f" {numbers[f'{first} random_span, median']:.2f} with a random span (medians)"
+        f"before any polish the residual is {numbers[f'{label} sculpted, median']:.3f} in the sculpted body at {label},"
+        f" {numbers[f'{label} null, median']:.2f} with a random proxy and span and"
+        f" {numbers[f'{label} random_span, median']:.2f} with a random span (medians)"
     )
-    return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
+    return decide(tests, reason, numbers)
 
 
 def finding(numbers: Numbers) -> str:
     """Return how much the body tells."""
-    sculpted, null = (ending(numbers, f"{key}, median")[0] for key in ("sculpted", "null"))
+    name, gain = next(((k, v) for k, v in numbers.items() if k.endswith("log random_span/sculpted")), ("", 0.0))
+    if not name:
+        raise LookupError("log random_span/sculpted")
+    low, high = (np.exp(gain + sign * numbers[f"{name} ±"]) for sign in (-1, 1))
     return (
-        f"Before any polish, the best heads in a sculpted body leave a residual of {sculpted:.2f}, those found by the same"
-        f" search from a random proxy and span {null:.2f}"
+        f"Before any polish, the best heads in a sculpted body leave a residual {np.exp(gain):.1f} times ({low:.1f} to"
+        f" {high:.1f}) smaller than those that the same search finds with a random span"
     )
 
 
@@ -143,22 +152,27 @@ def cost(point: Point) -> Cost:
     size = point.d + point.d**2 * (point.d + 1) / 2
     regression = 1e-10 * point.n * point.k * size**2
     return Cost(
-        1 + regression + 2e-5 * point.n + 2e-4 * point.heads**2 * point.d**3,
+        1.8 + regression + 2e-5 * point.n + 2e-4 * point.heads**2 * point.d**3,
         int(3e8 + 100 * point.n * point.k * point.d),
     )
 
 
 CLAIM = Claim(
     id="recovery.sculpting",
-    version=1,
-    statement="Examples on which the heads agree carve a convex body that tells where the heads are, before any polish.",
+    version=2,
+    statement=(
+        "Examples on which the heads agree carve a convex body that tells where the heads are, before any polish: with two"
+        " heads (d = 8, logits of standard deviation 3) the same search leaves less than half the residual in it than with a"
+        " random span, or a random proxy and span, and the flattest direction of the body has a cosine above 0.7 with the"
+        " difference of the heads. Sculpting is Chen and Li's (2024)."
+    ),
     formula=(
         r"x_r^\top\Theta_i\,(x_b-x_c)=\log\frac{p_b}{p_c}\quad\text{for every head }i,\text{ where all attend alike}"
     ),
     source="chen2024provably, its algorithm in outline; thresholds and search are ours",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=6, n=8000), Point(d=8, n=8000)], seeds=5),
+        "quick": Sweep([Point(n=4000)], seeds=8),
         "full": Sweep(
             [
                 Point(heads=m, d=d, k=k, scale=s, n=n)
@@ -166,13 +180,11 @@ CLAIM = Claim(
                     (2, 6, 2, 3.0, 20_000),
                     (2, 8, 2, 3.0, 20_000),
                     (2, 8, 3, 3.0, 20_000),
-                    (2, 8, 3, 3.0, 2000),
                     (2, 8, 3, 1.0, 20_000),
                     (2, 8, 4, 3.0, 20_000),
-                    (3, 8, 2, 3.0, 20_000),
                 )
             ],
-            seeds=10,
+            seeds=[40, 12, 12, 12, 12],
         ),
     },
     measure=measure,
@@ -194,4 +206,30 @@ CLAIM = Claim(
         )
     ],
     unfinished=Unfinished.USED,  # all three searches have the same budget, and are compared by what they have at its end
+    mutations=(
+        Mutation(
+            "the body tells no more than {size:g} of a random span",
+            (4.0, 1.5, 1.0),
+            1.5,
+            change=changed(lambda r, size: {"sculpted": r["random_span"] / size}),
+        ),
+        Mutation(
+            "the cosine of the span is {size:g} of what it is",
+            (0.8, 0.5, 0.2),
+            0.5,
+            change=changed(lambda r, size: {"cosine": size * r["cosine"]}),
+        ),
+        Mutation(
+            "the truth leaks: the residual is {size:g}",
+            (1e-12, 0.0),
+            1e-12,
+            change=changed(lambda _, size: {"sculpted": size}),
+        ),
+        Mutation("outputs belong to other examples", (1.0,), 1.0, measure=_blind),
+    ),
+    unseen="Whether sculpting helps after a polish, and more heads or tokens, where the span is lost.",
+    design=(
+        "In a pilot at d = 8 the residual was ten times smaller than with a random span, log ratio 2.3 with a scatter of"
+        " 0.5; eight layers show a factor of two. At d = 6 one body in three was lost, so it is left to the full tier."
+    ),
 )

@@ -5,6 +5,7 @@ the fit: runs without one are left out by the judge.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,19 +14,21 @@ from pydantic import PositiveFloat, PositiveInt
 from attlas import aim
 from attlas.aim.minimise import Problem
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
+from attlas.claims.estimate import Exact, Undecided, finite_size, mean
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
 from attlas.claims.finding import ending, span
-from attlas.claims.trained.kit import least_trace, size_of
-from attlas.claims.verdict import Outcome, Verdict
-from attlas.numerics import mean_interval
+from attlas.claims.mutation import Mutation, changed, scaled
+from attlas.claims.trained.kit import constraints, extreme_trace, size_of
+from attlas.claims.verdict import Test, Verdict, above, below, decide
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEVEL = 0.99
-SMALL = 1e-3  # decay that stands for its limit
 STARTS = {"prior": 1.0, "small": 0.05}
 FITTED = 1e-5  # of the mean loss at S = 0: descent has fitted its data
+TRACE, ERROR = 1.05, 0.05  # what sets descent apart: times the smallest trace; logarithm of the ratio of errors
+TRACES, ERRORS = "trace over the smallest, as d grows", "logarithm of the error over that of the smallest trace"
+STEPS = 10_000  # of the splitting that finds the smallest trace
 
 
 class Point(Settings):
@@ -43,12 +46,14 @@ def measure(point: Point, seed: int) -> Result:
     channel = aim.Softmax(2)
     task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
     size = size_of(task, point.rho)
-    least = least_trace(task.X, task.y, channel, SMALL)
+    least, ended = extreme_trace(*constraints(task, channel), 1.0, STEPS)
     zero = 0.25 * float(np.sum(Problem(task.X, task.y, channel, 0.0).target ** 2)) / len(task.X)  # the loss at S = 0
-    theory = aim.trained(channel, point.alpha, point.rho, 0.0, throw=False)
-    bayes = aim.state_evolution(channel, point.alpha, point.rho, steps=0, throw=False)
-    result: Result = {"least": least.mse(task.S) / size, "least_trace": least.trace}
-    converged = [least.converged, theory.converged, bayes.converged]
+    result: Result = {
+        "least": float(np.sum((least - task.S) ** 2)) / point.d / size,
+        "least_trace": float(np.trace(least)) / point.d,
+        "least_ended": ended,
+    }
+    converged = [ended]
     for name, scale in STARTS.items():
         found = aim.descend(
             task.X, task.y, channel, round(point.student * point.d), seed=seed, init_scale=scale,
@@ -60,40 +65,51 @@ def measure(point: Point, seed: int) -> Result:
             f"{name}_trace": float(np.trace(found.value)) / point.d,
             f"{name}_loss": float(found.losses.max()) / zero,
         }
-    return result | {"theory": theory.value, "bayes": bayes.value, "converged": all(converged)}
+    return result | {"bayes": _bayes(point.alpha, point.rho), "converged": all(converged)}
+
+
+@lru_cache(maxsize=64)
+def _bayes(alpha: float, rho: float) -> float:
+    return float(aim.state_evolution(aim.Softmax(2), alpha, rho, steps=0, throw=False).value)
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """On the same data, the error of descent from the prior's scale is above that of the smallest trace (99 %)."""
-    fitted = [m for m in measurements if m.result["prior_loss"] < FITTED]
+    """On the same data descent from the prior's scale has a larger trace and error than the smallest trace.
+
+    Its trace is also larger than from a small start: the start decides. And it has learned something.
+    """
+    fitted = [m for m in measurements if m.result["prior_loss"] < FITTED and m.result["least_ended"]]
     if len(fitted) < max(3, 0.8 * len(measurements)):
-        reason = f"only {len(fitted)} of {len(measurements)} descents fitted their data"
-        return Verdict(Outcome.INCONCLUSIVE, reason, 0.0, "")
-    settings = list(dict.fromkeys(m.point for m in fitted))
-    level = 1 - (1 - LEVEL) / len(settings)
+        raise Undecided(f"only {len(fitted)} of {len(measurements)} problems were solved")
+    errors = [m.result[name] for m in fitted for name in ("prior", "least")]
+    tests = [Test("smallest error", Exact(min(errors)), above(0))]
+    if not min(errors) > 0:
+        return decide(tests, "an error is zero")
     numbers: dict[str, float] = {}
-    margins, sides = [], []
-    for point in settings:
-        mine = [m.result for m in fitted if m.point == point]
-        if len(mine) < 3:
-            return Verdict(Outcome.INCONCLUSIVE, "needs three seeds", 0.0, "")
-        label = f"alpha={point.alpha:g} student={point.student:g} d={point.d}"
-        for name in STARTS:
-            gaps = [r[name] - r["least"] for r in mine]
-            mean, low, high = mean_interval(gaps, level)
-            numbers |= {f"{label} {name} less smallest trace": mean, f"{label} {name} ±": (high - low) / 2}
-            numbers[f"{label} {name} trace"] = float(np.mean([r[f"{name}_trace"] for r in mine]))
-            numbers[f"{label} {name} over 2V"] = float(np.mean([r[name] for r in mine]) / (2 * mine[0]["bayes"]))
-            if name == "prior":
-                margins.append(low / max(float(np.std(gaps, ddof=1)) / np.sqrt(len(gaps)), 1e-300))
-                sides.append(1 if low > 0 else -1 if high < 0 else 0)
-        numbers[f"{label} smallest trace, trace"] = float(np.mean([r["least_trace"] for r in mine]))
-    means = {name: float(np.mean([m.result[name] for m in fitted])) for name in (*STARTS, "least")}
+    for alpha, rho, student in dict.fromkeys((m.point.alpha, m.point.rho, m.point.student) for m in fitted):
+        mine = [m for m in fitted if (m.point.alpha, m.point.rho, m.point.student) == (alpha, rho, student)]
+        largest = max(m.point.d for m in mine)
+        last = [m.result for m in mine if m.point.d == largest]
+        at = f"alpha={alpha:g} student={student:g}"
+        traces = finite_size([(m.point.d, m.result["prior_trace"] / m.result["least_trace"]) for m in mine])
+        apart = mean([np.log(r["prior"] / r["least"]) for r in last])
+        start = mean([m.result["prior_trace"] / m.result["small_trace"] for m in mine])
+        tests += [
+            Test(f"{at} {TRACES}", traces, above(TRACE)),
+            Test(f"{at} {ERRORS}", apart, above(ERROR)),
+            Test(f"{at} trace over that from a small start", start, above(1)),
+            Test(f"{at} error over that of S = 0", mean([r["prior"] / (1 + rho) for r in last]), below(1)),
+        ]
+        numbers |= {
+            f"{at} error over 2V": float(np.mean([r["prior"] for r in last]) / (2 * last[0]["bayes"])),
+            f"{at} small start, {ERRORS}": float(np.mean([np.log(r["small"] / r["least"]) for r in last])),
+        }
+    found = {test.name: test.estimate.value for test in tests}
     reason = (
-        f"descent without decay has error {means['prior']:.2f} from a start at the scale of the prior,"
-        f" {means['small']:.2f} from a small one, and the smallest trace {means['least']:.2f} on the same data"
+        f"descent without decay has {span(ending(found, TRACES))} times the smallest trace, and on the same data an error"
+        f" {span(np.exp(ending(found, ERRORS)))} times as large"
     )
-    return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
+    return decide(tests, reason, numbers)
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
@@ -118,32 +134,50 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def cost(point: Point) -> Cost:
-    """Expect the steps of two descents, most of them overhead at small sizes."""
+    """Expect the steps of two descents, most of them overhead at small sizes, and those of the splitting."""
     n, r = point.alpha * point.d**2, point.student * point.d
-    return Cost(0.5 + point.steps * (4e-4 + 8e-10 * n * point.d * r), int(80_000_000 + 100 * n * point.d))
+    steps = min(point.steps, 1500)
+    return Cost(0.2 + steps * (6e-4 + 8e-10 * n * point.d * r), int(80_000_000 + 100 * n * point.d + 24 * point.d**4))
 
 
 def finding(numbers: Numbers) -> str:
     """Say how far descent stays from the smallest trace."""
-    gaps = ending(numbers, "prior less smallest trace")
+    traces, wide = ending(numbers, TRACES), max(ending(numbers, f"{TRACES} ±"))
+    apart = [value for name, value in numbers.items() if name.endswith(ERRORS) and "small start" not in name]
+    if not apart:
+        raise LookupError(ERRORS)
     return (
-        f"Without decay, gradient descent does not find the solution of the smallest trace: from a start like the prior its"
-        f" error is larger by {span(gaps)} on the same data"
+        "Without decay, gradient descent does not find the solution of the smallest trace: from a start like the prior its"
+        f" trace is {span(traces)} ± {wide:.2f} times the smallest and its error {span(np.exp(apart))} times as large, on"
+        " the same data"
     )
 
 
 def _ours(numbers: Numbers) -> str:
-    gaps, ratios = ending(numbers, "prior less smallest trace"), ending(numbers, "prior over 2V")
+    apart = [value for name, value in numbers.items() if name.endswith(ERRORS) and "small start" not in name]
+    traces, ratios = ending(numbers, TRACES), ending(numbers, "error over 2V")
     return (
-        f"From a start at the scale of the prior, the error of descent minus that of the smallest trace is {span(gaps)} on"
-        f" the same data, and its error is {span(ratios)} times twice the Bayes error."
+        f"From a start at the scale of the prior, descent has {span(traces)} times the smallest trace and"
+        f" {span(np.exp(apart))} times its error on the same data, which is {span(ratios)} times twice the Bayes error."
     )
+
+
+def _nearer(result: Result, size: float) -> Result:
+    """Return what descent that goes towards the smallest trace would have, in logarithms."""
+    return {
+        name: result[name] ** (1 - size) * result[name.replace("prior", "least")] ** size
+        for name in ("prior", "prior_trace")
+    }
 
 
 CLAIM = Claim(
     id="trained.implicit",
-    version=1,
-    statement="Without decay, gradient descent from a start like the prior is not the solution of the smallest trace.",
+    version=2,
+    statement=(
+        "Without decay, gradient descent with momentum from a start like the prior does not end in the solution of the"
+        " smallest trace: as d grows its trace is more than 5 % larger, at the largest d its error more than 5 % larger,"
+        " and its trace is larger than from a small start."
+    ),
     formula=(
         r"\lVert\hat S_{\text{descent}}-S\rVert>\lVert\hat S_{\text{trace}}-S\rVert,\qquad"
         r"\hat S_{\text{trace}}=\operatorname{argmin}\,\{\operatorname{Tr}S':\;S'\ge0,\;e(S')=0\}"
@@ -151,10 +185,15 @@ CLAIM = Claim(
     source="boncoraglio2025inductive; this comparison is ours",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=32, steps=3000)], seeds=12),
+        "quick": Sweep([Point(d=d, steps=3000) for d in (16, 22, 30, 42)], seeds=(8, 6, 6, 10)),
         "full": Sweep(
-            [Point(alpha=a, d=d, student=s, steps=20_000) for a in (0.1, 0.15) for d in (60, 100) for s in (0.5, 1.0)],
-            seeds=8,
+            [
+                Point(alpha=a, d=d, student=s, steps=20_000)
+                for a in (0.1, 0.15)
+                for s in (0.5, 1.0)
+                for d in (24, 36, 54, 80)
+            ],
+            seeds=(16, 12, 8, 8) * 4,
         ),
     },
     measure=measure,
@@ -177,4 +216,18 @@ CLAIM = Claim(
         )
     ],
     unfinished=Unfinished.USED,
+    mutations=[
+        Mutation("descent goes {size:g} of the way to the smallest trace", (0.1, 1.0), 1.0, change=changed(_nearer)),
+        Mutation("the trace of descent is {size:g} of what it is", (0.95, 0.8), 0.8, change=scaled("prior_trace")),
+        Mutation("the error of descent is {size:g} of what it is", (0.9, 0.5, 0.0), 0.5, change=scaled("prior")),
+        Mutation(
+            "descent learns nothing: its error is {size:g} times what it is", (1.2, 5.0), 5.0, change=scaled("prior")
+        ),
+    ],
+    design=(
+        "In a pilot the trace was 1.21 times the smallest (standard error 0.034 of the limit) and the error 1.35 times (0.05"
+        " in logarithms at d = 42); with these seeds such a gap is found in over 90 % of runs. No theory says how large it"
+        " is."
+    ),
+    unseen="other optimisers: with small steps or Adam descent ends still farther away",
 )

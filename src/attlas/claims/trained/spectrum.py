@@ -4,6 +4,7 @@ A run whose convex problem was not solved is no measurement: it leaves the claim
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,102 +13,113 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
+from attlas.claims.estimate import Exact, finite_size, mean
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
-from attlas.claims.finding import ending
+from attlas.claims.finding import ending, span
+from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
-from attlas.claims.trained.kit import TOLERANCE
-from attlas.claims.verdict import Outcome, Verdict
-from attlas.numerics import fit_line, mean_interval
+from attlas.claims.trained.kit import TOLERANCE, power_of, predicted, scale_of
+from attlas.claims.verdict import Test, Verdict, about, above, below, decide
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEVEL = 0.99
-SLOWEST = -0.3  # exponent of d with which the distance must fall
-CLOSE = 1 / 3  # of the distance to the law without its shift
-ZEROS = 0.05
+SHIFT = 0.025  # of theta
+ZEROS = 0.03  # of the share of zeros
+SPREAD = 0.08  # of the mean square
+APART = 0.1  # of the mean eigenvalue: distance between the eigenvalues and the law, at the largest d
+ZERO = 1e-6  # of the largest eigenvalue
+SCATTER = (0.8, 0.25)  # powers of the teacher's trace and of the data's mean square with which eigenvalues scatter
 _GRID = 4001
+Array = NDArray[np.float64]
 
 
 class Point(Settings):
     """Samples, decay, width of the teacher and size; two tokens, softmax."""
 
-    alpha: PositiveFloat = 0.15
+    alpha: PositiveFloat = 0.1
     decay: PositiveFloat = 0.1
     rho: PositiveFloat = 0.5
     d: PositiveInt
 
 
 def measure(point: Point, seed: int) -> Result:
-    """Return the mean distance between the eigenvalues and the quantiles of the law, and the share of zeros."""
+    """Return the eigenvalues of the trained matrix, and the noise and the shift of the law that they should follow.
+
+    The eigenvalues are divided by powers of two numbers that tend to 1, the teacher's trace and the mean square of the data:
+    what is left scatters less and has the same limit.
+    """
     channel = aim.Softmax(2)
     task = aim.sample(channel, point.d, point.alpha, point.rho, seed)
     found = aim.minimise(task.X, task.y, channel, point.decay, tol=TOLERANCE, throw=False)
-    theory = aim.trained(channel, point.alpha, point.rho, point.decay, throw=False)
-    eigenvalues = np.sort(np.linalg.eigvalsh(found.value))
-    shares = (np.arange(point.d) + 0.5) / point.d
+    theory = predicted(channel, point.alpha, point.rho, point.decay, throw=False)
+    common = scale_of(task, point.rho) ** SCATTER[0] * power_of(task, channel, point.rho) ** SCATTER[1]
     return {
-        "distance": float(np.abs(eigenvalues - quantiles(theory, shares)).mean()),
-        "unshifted": float(np.abs(eigenvalues - quantiles(theory, shares, shift=False)).mean()),
-        "zeros": 1 - found.rank,
-        "theory_zeros": theory.zero_mass,
-        "gap": found.residual,
+        "eigenvalues": np.sort(np.linalg.eigvalsh(found.value)) / common,
+        "delta": theory.delta,
+        "theta": theory.theta,
         "converged": found.converged and theory.converged,
     }
 
 
-def quantiles(theory: aim.Trained, shares: NDArray[np.float64], shift: bool = True) -> NDArray[np.float64]:
-    """Return the quantiles of the predicted law; without the shift, those of max(R, 0), from which it must differ."""
-    edge = float(aim.edges(theory.delta, theory.rho)[-1])
-    moved = theory.theta if shift else 0.0
-    x = np.linspace(0, edge - moved, _GRID)
-    density = aim.density(x + moved, theory.delta, theory.rho)
-    above = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(x))])
-    return np.interp(shares, above + (1 - above[-1]), x, left=0.0)
+@lru_cache(maxsize=4096)
+def law(delta: float, theta: float, rho: float, count: int) -> tuple[Array, float]:
+    """Return the middle quantiles of the law of (R - theta)_+, and its share of zeros."""
+    edge = float(aim.edges(delta, rho)[-1])
+    x = np.linspace(0, max(edge - theta, 1e-9), _GRID)
+    density = aim.density(x + theta, delta, rho)
+    above_zero = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(x))])
+    shares = (np.arange(count) + 0.5) / count
+    zeros = 1 - float(above_zero[-1])
+    return np.interp(shares, above_zero + zeros, x, left=0.0), zeros
+
+
+def compared(m: Measurement[Point]) -> dict[str, float]:
+    """Return what a run says of the law.
+
+    ``shift`` is theta over the theory's, from the mean eigenvalue: that of the law falls by its share of non-zeros when
+    theta grows. ``zeros`` and ``spread`` are the share of zeros and the mean square over the law's; ``apart`` is the mean
+    distance between the eigenvalues and the quantiles of the law, over the mean of the law.
+    """
+    values = np.asarray(m.result["eigenvalues"], dtype=float)
+    delta, theta = float(m.result["delta"]), float(m.result["theta"])
+    quantiles, zeros = law(delta, theta, m.point.rho, len(values))
+    fine, _ = law(delta, theta, m.point.rho, 2000)
+    return {
+        "shift": 1 + float(fine.mean() - values.mean()) / (1 - zeros) / theta,
+        "zeros": float(np.mean(values <= ZERO * values[-1])) / zeros,
+        "spread": float(np.mean(values**2) / np.mean(fine**2)),
+        "apart": float(np.abs(values - quantiles).mean() / fine.mean()),
+    }
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """The distance falls with d, faster than d^-0.3, and the share of zeros is the theory's to 0.05 (99 %).
-
-    At the largest d the distance is also below a third of that to the law without its shift.
-    """
-    sizes = sorted({m.point.d for m in measurements})
-    if len(sizes) < 2 or len(measurements) < 6:
-        return Verdict(Outcome.INCONCLUSIVE, "needs two sizes and six runs", 0.0, "")
-    # results of before `converged` was recorded say by their gap whether the problem was solved
-    if not all(0 < m.result["distance"] < np.inf and m.result["gap"] < 1e-3 for m in measurements):
-        return Verdict(Outcome.REFUTED, "a distance is zero or not a number", -np.inf, "")
-    settings = list(dict.fromkeys((m.point.alpha, m.point.decay) for m in measurements))
-    level = 1 - (1 - LEVEL) / len(settings)
-    numbers: dict[str, float] = {}
-    margins, sides = [], []
-    for alpha, decay in settings:
-        mine = [m for m in measurements if (m.point.alpha, m.point.decay) == (alpha, decay)]
-        label = f"alpha={alpha:g} decay={decay:g}"
-        line = fit_line(np.log([m.point.d for m in mine]), np.log([m.result["distance"] for m in mine]))
-        low, high = line.slope_interval(level)
-        last = [m.result for m in mine if m.point.d == sizes[-1]]
-        zeros, z_low, z_high = mean_interval([r["zeros"] - r["theory_zeros"] for r in last], level)
-        numbers |= {
-            f"{label} exponent of the distance in d": line.slope,
-            f"{label} exponent ±": (high - low) / 2,
-            f"{label} distance at d = {sizes[-1]}": float(np.mean([r["distance"] for r in last])),
-            f"{label} distance without the shift": float(np.mean([r["unshifted"] for r in last])),
-            f"{label} share of zeros less the theory's": zeros,
-            f"{label} share of zeros ±": (z_high - z_low) / 2,
-        }
-        close = all(r["distance"] < CLOSE * r["unshifted"] for r in last)
-        margins.append((SLOWEST - high) / max(line.slope_error, 1e-300))
-        sides.append(1 if high < SLOWEST and close else -1 if low > SLOWEST or not close else 0)
-        sides.append(1 if z_low > -ZEROS and z_high < ZEROS else -1 if z_low > ZEROS or z_high < -ZEROS else 0)
-    first = f"alpha={settings[0][0]:g} decay={settings[0][1]:g}"
+    """Shift, share of zeros and mean square over the law's tend to 1; the distance from it is small at the largest d."""
+    tests = [
+        Test(
+            "smallest trace over d", Exact(min(float(np.mean(m.result["eigenvalues"])) for m in measurements)), above(0)
+        )
+    ]
+    for alpha, decay in dict.fromkeys((m.point.alpha, m.point.decay) for m in measurements):
+        rows = [(m.point.d, compared(m)) for m in measurements if (m.point.alpha, m.point.decay) == (alpha, decay)]
+        limits = {name: finite_size([(d, found[name]) for d, found in rows]) for name in ("shift", "zeros", "spread")}
+        largest = max(d for d, _ in rows)
+        apart = mean(
+            [found["apart"] for d, found in rows if d == largest]
+        )  # of absolute values: no law in 1/d is known
+        at = f"alpha={alpha:g} decay={decay:g}"
+        tests += [
+            Test(f"{at} shift over theta", limits["shift"], about(1, SHIFT), 1.0),
+            Test(f"{at} share of zeros over the law's", limits["zeros"], about(1, ZEROS), 1.0),
+            Test(f"{at} mean square over the law's", limits["spread"], about(1, SPREAD), 1.0),
+            Test(f"{at} distance from the law over its mean", apart, below(APART)),
+        ]
+    numbers = {test.name: test.estimate.value for test in tests}
     reason = (
-        "the mean distance of the eigenvalues from the law falls as"
-        f" d^{numbers[f'{first} exponent of the distance in d']:.2f}"
-        f" at {first}, to {numbers[f'{first} distance at d = {sizes[-1]}']:.3f} at d = {sizes[-1]}"
-        f" ({numbers[f'{first} distance without the shift']:.3f} from the law without its shift)"
+        f"the eigenvalues are shifted by {span(ending(numbers, 'shift over theta'))} of theta, and their distance from the"
+        f" law at the largest d is {span(ending(numbers, 'distance from the law over its mean'), '.3f')} of its mean"
     )
-    return Verdict(Outcome.of(sides), reason, float(min(margins)), "standard errors", numbers)
+    return decide(tests, reason)
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
@@ -116,15 +128,16 @@ def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
 
 
 def _distances(measurements: Sequence[Measurement[Point]]) -> list[Series]:
-    rows = [("eigenvalues", _settings(m.point), m.point.d, m.result["distance"], None) for m in measurements]
-    return gather(rows, "d", "mean distance from the law")
+    rows = [("eigenvalues", _settings(m.point), m.point.d, compared(m)["apart"], None) for m in measurements]
+    return gather(rows, "d", "mean distance from the law / its mean")
 
 
 def _zeros(measurements: Sequence[Measurement[Point]]) -> list[Series]:
-    rows = [
-        ("eigenvalues", _settings(m.point) | {"d": m.point.d}, 0.0, m.result["zeros"], m.result["theory_zeros"])
-        for m in measurements
-    ]
+    rows = []
+    for m in measurements:
+        _, zeros = law(float(m.result["delta"]), float(m.result["theta"]), m.point.rho, m.point.d)
+        found = compared(m)["zeros"] * zeros
+        rows.append(("eigenvalues", _settings(m.point) | {"d": m.point.d}, 0.0, found, zeros))
     return gather(rows, "eigenvalue", "share")
 
 
@@ -147,7 +160,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         for share in zeros:
             if share.settings == {**distance.settings, "d": max(distance.x)}:
                 drawn(right, share, "", **style)
-    left.set(xlabel="d", ylabel="mean distance of the eigenvalues", xscale="log", yscale="log")
+    left.set(xlabel="d", ylabel="mean distance from the law / its mean", xscale="log", yscale="log")
     ticks(left, [m.point.d for m in measurements])
     left.legend(frameon=False, fontsize=9)
     right.axhline(0, **THEORY)
@@ -156,33 +169,43 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def cost(point: Point) -> Cost:
-    """Expect some five hundred steps of two products and an eigendecomposition."""
-    n = point.alpha * point.d**2
-    return Cost(0.3 + 5e-9 * n * point.d**2 + 2e-7 * point.d**3, int(60_000_000 + 100 * n * point.d))
+    """Expect some two hundred steps of two products and an eigendecomposition."""
+    seconds = (0.05 + 1.3e-6 * point.d**3 * point.alpha / 0.1) * (0.1 / point.decay) ** 0.5
+    return Cost(seconds, int(60_000_000 + 100 * point.alpha * point.d**3))
 
 
 def finding(numbers: Numbers) -> str:
-    """Say how fast the spectrum nears its law."""
-    slowest = max(ending(numbers, "exponent of the distance in d"))
-    without = min(ending(numbers, "distance without the shift"))
-    near = max(value for name, value in numbers.items() if " distance at d = " in name)
+    """Say how near the eigenvalues are to their law."""
+    shift, wide = ending(numbers, "shift over theta"), max(ending(numbers, "shift over theta ±"))
+    near = max(ending(numbers, "distance from the law over its mean"))
     return (
-        f"The eigenvalues of the trained matrix follow the predicted law: their mean distance from it falls as"
-        f" d^{slowest:.2f}, to {near:.3f} at the largest d ({without:.2f} without the shift)"
+        f"The eigenvalues of the trained matrix follow the predicted law: its shift is {span(shift)} ± {wide:.2f} of the"
+        f" theory's, and their distance from the law is {near:.3f} of the mean eigenvalue at the largest d"
     )
+
+
+def _bayes(result: Result, size: float) -> Result:
+    """Return eigenvalues with part of the shift taken back: those above zero lie higher by a share of theta."""
+    values = np.asarray(result["eigenvalues"], dtype=float)
+    return {"eigenvalues": np.where(values > ZERO * values[-1], values + size * result["theta"], values)}
 
 
 CLAIM = Claim(
     id="trained.spectrum",
-    version=1,
-    statement="The spectrum of the trained query-key matrix is a point mass at zero and a shifted bulk.",
+    version=2,
+    statement=(
+        "The spectrum of the trained query-key matrix is the point mass at zero and the shifted bulk of Boncoraglio et al."
+        " 2025: as d grows its shift is theta to 2.5 %, its share of zeros the law's to 3 %, its mean square to 8 %; the"
+        " mean distance of the eigenvalues from the law is below 10 % of their mean at the largest d."
+    ),
     formula=r"\rho_{\hat S}(x)=\left(1-\int_\theta^\infty\rho_R\right)\delta(x)+\rho_R(x+\theta)\quad(x\ge0)",
     source="boncoraglio2025inductive",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d) for d in (20, 40, 80)], seeds=6),
+        "quick": Sweep([Point(d=d) for d in (20, 32, 48, 72)], seeds=(70, 40, 24, 14)),
         "full": Sweep(
-            [Point(alpha=a, decay=lam, d=d) for a, lam in ((0.15, 0.01), (0.1, 0.1)) for d in (60, 120, 200)], seeds=8
+            [Point(alpha=a, decay=lam, d=d) for a, lam in ((0.15, 0.03), (0.1, 0.1)) for d in (40, 64, 100, 160)],
+            seeds=(120, 60, 30, 12) * 2,
         ),
     },
     measure=measure,
@@ -190,10 +213,25 @@ CLAIM = Claim(
     draw=draw,
     cost=cost,
     caption=(
-        "Left: mean distance of the eigenvalues of the trained matrix from the quantiles of the predicted law, against d."
-        " Right: the law, its density and at 0 its share of zeros (bar), with the share of zeros at the largest d (mark)."
-        " Points are means over data sets with standard errors."
+        "Left: mean distance of the eigenvalues of the trained matrix from the quantiles of the predicted law, over the mean"
+        " of the law, against d. Right: the law, its density and at 0 its share of zeros (bar), with the share of zeros at"
+        " the largest d (mark). Points are means over data sets with standard errors."
     ),
     finding=finding,
     series=series,
+    mutations=[
+        Mutation("theta is {size:g} times what it is", (1.02, 1.05, 1.08, 1.2), 1.08, change=scaled("theta")),
+        Mutation("the noise Delta is {size:g} times what it is", (1.05, 1.15, 1.3, 2.0), 1.3, change=scaled("delta")),
+        Mutation(
+            "the bulk is not shifted ({size:g} of theta less)", (0.02, 0.1, 0.5, 1.0), 0.1, change=changed(_bayes)
+        ),
+        Mutation(
+            "eigenvalues are {size:g} times what they are", (1.02, 1.1, 2.0, 0.0), 1.1, change=scaled("eigenvalues")
+        ),
+    ],
+    design=(
+        "A pilot at several samples and decays chose the one at which the mean eigenvalue says most of theta (standard error"
+        " 0.5 % of it); with these tolerances a true law is supported in about 94 % of runs, and theta 8 % off is refuted."
+    ),
+    unseen="a law that differs from this one by less than these tolerances, and single eigenvalues outside the bulk",
 )

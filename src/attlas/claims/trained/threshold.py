@@ -1,104 +1,96 @@
 """trained.threshold: from how many samples the smallest trace, or S >= 0 alone, gives the teacher.
 
-Near the transition some problems do not converge in their steps. Their last iterate is used: either it is the teacher or it
-is not.
+S >= 0 alone gives it if the smallest and the largest trace of all S >= 0 that fit the data do. Either is found by splitting:
+reflections in turn at the S that fit and at S >= 0, less or plus a multiple of the identity. Near the transition some do not
+converge in their steps. Their last iterate is used: either it is the teacher or it is not.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
 from attlas import aim
 from attlas.claims.aim.kit import points
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
+from attlas.claims.estimate import finite_size
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
-from attlas.claims.finding import span
+from attlas.claims.finding import ending, span
+from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
-from attlas.claims.trained.kit import Array, least_trace
-from attlas.claims.verdict import Outcome, Verdict
-from attlas.numerics import fit_line
+from attlas.claims.trained.kit import constraints, extreme_trace
+from attlas.claims.verdict import Test, Verdict, about, decide
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEVEL = 0.99
-SHARP = 0.1  # of A: an extrapolation known to less decides nothing
+WITHIN = 0.08  # of the formula, as d grows
 FOUND = 1e-3  # of 1 + rho: an error below this is recovery
-SMALL = 3e-4  # decay that stands for its limit: it moves the transition by -0.007 in A at rho = 0.5
-LARGE = 3.0  # times the identity, from which the problem without decay starts
+STEPS = 150  # more do not move the transitions
+MOST = 0.4  # samples over d^2: more than give S by counting, for d >= 4
 KINDS = {"trace": "smallest trace", "psd": "S >= 0 alone"}
+OVER = " over the formula"
 
 
 class Point(Settings):
-    """Which solution: of the smallest trace, or any S >= 0 that fits, from a large start; width and size; softmax of two."""
+    """Width of the teacher and size; softmax of two tokens. Where rho d is no integer the width is another."""
 
-    kind: Literal["trace", "psd"]
-    rho: PositiveFloat = 0.5
+    rho: PositiveFloat = 0.2
     d: PositiveInt
 
 
 def measure(point: Point, seed: int) -> Result:
-    """Return the A at which the error falls below a thousandth, by bisection over the first n samples of one task."""
+    """Return the A at which either kind finds the teacher, by bisection over the first n samples of one task."""
     channel = aim.Softmax(2)
-    task = aim.sample(channel, point.d, 0.4, point.rho, seed)
-    converged = []
+    task = aim.sample(channel, point.d, MOST, point.rho, seed)
+    rows, values = constraints(task, channel)
+    theory = aim.trained_threshold(point.rho)
+    result: Result = {"theory_trace": theory.minimum_trace, "theory_psd": theory.psd_only}
+    stopped: list[bool] = []
 
-    def recovered(n: int) -> bool:
-        found = _solve(point, task.X[:n], task.y[:n], channel)
-        converged.append(found.converged)
-        return found.mse(task.S) < FOUND * (1 + point.rho)
+    def recovered(sign: float, n: int) -> bool:
+        found, ended = extreme_trace(rows[: 2 * n], values[: 2 * n], sign, STEPS)
+        stopped.append(not ended)
+        return float(np.sum((found - task.S) ** 2)) < FOUND * (1 + point.rho) * point.d
 
-    low, high = round(0.05 * point.d**2), len(task.X)
-    while high - low > max(1, round(0.01 * point.d**2)):
+    for kind, sign in (("trace", 1.0), ("psd", -1.0)):
+        result[kind] = channel.count / point.d**2 * _bisect(partial(recovered, sign), point.d)
+    return result | {"stopped": float(np.mean(stopped))}
+
+
+def _bisect(recovered: Callable[[int], bool], d: int) -> float:
+    """Return the number of samples from which the teacher is found, to half a per cent of d^2.
+
+    With two numbers a sample, d (d + 1)/4 samples give its d (d + 1)/2 entries, by linear algebra alone.
+    """
+    low, high = round(0.05 * d**2), -(-d * (d + 1) // 4)
+    while high - low > max(1, round(0.005 * d**2)):
         n = (low + high) // 2
         low, high = (low, n) if recovered(n) else (n, high)
-    theory = aim.trained_threshold(point.rho)
-    return {
-        "A": channel.count * (low + high) / 2 / point.d**2,
-        "theory": theory.minimum_trace if point.kind == "trace" else theory.psd_only,
-        "found_at_the_end": recovered(len(task.X)),
-        "converged": all(converged),
-    }
-
-
-def _solve(point: Point, X: Array, y: Array, channel: aim.Softmax) -> aim.Minimum:
-    if point.kind == "trace":
-        return least_trace(X, y, channel, SMALL, by_way_of=(0.03,))
-    start = LARGE * np.eye(point.d)
-    return aim.minimise(X, y, channel, 0.0, start=start, tol=1e-8, max_steps=3000, throw=False)
+    return (low + high) / 2
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """The transition of each kind, extrapolated in 1/d, contains the formula (99 % together)."""
-    kinds = list(dict.fromkeys((m.point.kind, m.point.rho) for m in measurements))
-    if not all(m.result["found_at_the_end"] for m in measurements):
-        return Verdict(Outcome.INCONCLUSIVE, "some task was not recovered from all its samples", 0.0, "")
-    level = 1 - (1 - LEVEL) / len(kinds)
-    numbers: dict[str, float] = {}
-    margins, blurred, texts = [], False, []
-    for kind, rho in kinds:
-        mine = [m for m in measurements if (m.point.kind, m.point.rho) == (kind, rho)]
-        if len({m.point.d for m in mine}) < 2 or len(mine) < 6:
-            return Verdict(Outcome.INCONCLUSIVE, "needs two sizes and six runs of every kind", 0.0, "")
-        line = fit_line([1 / m.point.d for m in mine], [m.result["A"] for m in mine])
-        low, high = line.intercept_interval(level)
-        theory, half = mine[0].result["theory"], (high - low) / 2
-        numbers |= {f"{kind} rho={rho:g} A": line.intercept, f"{kind} rho={rho:g} A ±": half}
-        numbers[f"{kind} rho={rho:g} formula"] = theory
-        margins.append((half - abs(line.intercept - theory)) / max(line.intercept_error, 1e-300))
-        blurred |= half > SHARP
-        texts.append(f"{kind}: {line.intercept:.3f} ± {half:.3f}, formula {theory:.3f}")
-    reason = "transition at A, extrapolated to d = infinity: " + "; ".join(texts)
-    outcome = Outcome.REFUTED if min(margins) < 0 else Outcome.INCONCLUSIVE if blurred else Outcome.SUPPORTED
-    return Verdict(outcome, reason, float(min(margins)), "standard errors", numbers)
+    """The transitions over their formulas, and their distance on the same data over its own, tend to 1."""
+    tests = []
+    for rho in dict.fromkeys(m.point.rho for m in measurements):
+        mine = [m for m in measurements if m.point.rho == rho]
+        for kind, name in KINDS.items():
+            limit = finite_size([(m.point.d, m.result[kind] / m.result[f"theory_{kind}"]) for m in mine])
+            tests.append(Test(f"{name} at rho={rho:g}{OVER}", limit, about(1, WITHIN), 1.0))
+    found = span(test.estimate.value for test in tests)
+    reason = f"the teacher is found from {found} times the predicted samples, as d grows"
+    stopped = float(np.mean([m.result["stopped"] for m in measurements]))
+    return decide(tests, reason, {"share of problems that ran out of steps": stopped})
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     """Where the teacher is found, against 1/d, for either kind of solution and every width."""
     rows = [
-        (KINDS[m.point.kind], {"rho": m.point.rho}, 1 / m.point.d, m.result["A"], m.result["theory"])
+        (name, {"rho": m.point.rho}, 1 / m.point.d, m.result[kind], m.result[f"theory_{kind}"])
+        for kind, name in KINDS.items()
         for m in measurements
     ]
     return gather(rows, "1/d", "A")
@@ -118,32 +110,33 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def cost(point: Point) -> Cost:
-    """Expect six problems of some thousand steps, most of it overhead at small sizes."""
-    return Cost((0.15 if point.kind == "trace" else 0.05) * point.d * (1 + (point.d / 40) ** 3), 100_000_000)
+    """Expect a dozen problems of some hundred steps."""
+    return Cost(0.09 * (point.d / 10) * (1 + (point.d / 20) ** 2), int(60_000_000 + 24 * point.d**4))
 
 
 def finding(numbers: Numbers) -> str:
     """Say how near the transitions are to the formulas."""
-    near = {
-        kind: [
-            value / numbers[f"{name.removesuffix(' A')} formula"]
-            for name, value in numbers.items()
-            if name.startswith(f"{kind} ") and name.endswith(" A")
-        ]
-        for kind in KINDS
-    }
-    if not all(near.values()):
-        raise LookupError("A")
+    near = {name: ending({k: v for k, v in numbers.items() if k.startswith(name)}, OVER) for name in KINDS.values()}
+    wide = max(ending(numbers, f"{OVER} ±"))
     return (
-        f"Training finds the teacher from as many samples as theory says: the smallest trace from {span(near['trace'])}"
-        f" times the predicted number, S >= 0 alone from {span(near['psd'])} times"
+        "The teacher is found from as many samples as theory says: by the smallest trace from"
+        f" {span(near['smallest trace'])} times the predicted number, by S >= 0 alone from {span(near['S >= 0 alone'])}"
+        f" times (± {wide:.2f} at most)"
     )
+
+
+def _swapped(result: Result, size: float) -> Result:
+    """Return the formula of the smallest trace moved towards that of S >= 0 alone."""
+    return {"theory_trace": result["theory_trace"] + size * (result["theory_psd"] - result["theory_trace"])}
 
 
 CLAIM = Claim(
     id="trained.threshold",
-    version=1,
-    statement="Minimum-trace interpolation recovers the teacher above A*(rho), S >= 0 alone above 1/2 + rho - rho^2/2.",
+    version=2,
+    statement=(
+        "Minimum-trace interpolation recovers the teacher above A*(rho) of Boncoraglio et al. 2025, and S >= 0 alone above"
+        " 1/2 + rho - rho^2/2: on the same data, each to 8 % as d grows."
+    ),
     formula=(
         r"A^*=\min_{t\ge0}M(t),\quad M(t)=2\rho-\rho^2+\rho(1-\rho)\,t^2+(1-\rho)^2\int(u-t)_{+}^2\,d\mu(u),"
         r"\quad M(0)=\frac{1}{2}+\rho-\frac{\rho^2}{2}"
@@ -151,10 +144,10 @@ CLAIM = Claim(
     source="boncoraglio2025inductive for the first; both derived again",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(kind=kind, d=d) for kind in ("trace", "psd") for d in (12, 18, 26)], seeds=7),
+        "quick": Sweep([Point(d=d) for d in (10, 15, 20, 30)], seeds=(64, 34, 22, 18)),
         "full": Sweep(
-            [Point(kind=kind, rho=r, d=d) for kind in ("trace", "psd") for r in (0.2, 0.5) for d in (24, 36, 54)],
-            seeds=8,
+            [Point(rho=r, d=d) for r in (0.2, 0.5) for d in (10, 20, 30, 50)],
+            seeds=(300, 120, 40, 12) * 2,
         ),
     },
     measure=measure,
@@ -168,5 +161,33 @@ CLAIM = Claim(
     ),
     finding=finding,
     series=series,
-    unfinished=Unfinished.USED,
+    mutations=[
+        Mutation(
+            "the formula of the smallest trace is {size:g} times what it is",
+            (1.03, 1.11, 1.2, 1.3),
+            1.2,
+            change=scaled("theory_trace"),
+        ),
+        Mutation(
+            "the formula of S >= 0 alone is {size:g} times what it is",
+            (0.97, 0.9, 0.84, 0.75),
+            0.84,
+            change=scaled("theory_psd"),
+        ),
+        Mutation(
+            "the smallest trace is no better than S >= 0 alone ({size:g} of the way)",
+            (0.2, 0.7, 1.0),
+            0.7,
+            change=changed(_swapped),
+        ),
+        Mutation(
+            "the teacher leaks: found from {size:g} of the samples", (0.5, 0.1), 0.5, change=scaled("trace", "psd")
+        ),
+    ],
+    design=(
+        "Pilots gave a relative scatter of 1.1/d of either transition, hence standard errors of 1.4 % of the limits with"
+        " these seeds, and two true formulas are supported in about 97 % of runs. Sizes must make rho d an integer: else the"
+        " width is another. rho = 0.2 sets the two formulas a third apart."
+    ),
+    unseen="a formula wrong by less than 8 %, and how the error falls on the way to the transition",
 )

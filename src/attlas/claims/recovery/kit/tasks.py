@@ -6,7 +6,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from attlas import layers, tokens
-from attlas.claims.claim import Numbers
 from attlas.numerics import share_interval, stream
 from attlas.recovery import Layer, planted_layer
 from attlas.recovery.examples import Examples
@@ -18,11 +17,12 @@ SUCCESS = 1e-3  # relative error on fresh examples
 
 
 class Budget(NamedTuple):
-    """Starts, steps of variable projection from each, and batches of Adam; L-BFGS has 500 iterations from each start."""
+    """Starts, steps of variable projection and iterations of L-BFGS from each, and batches of Adam."""
 
     starts: int = 3
     steps: int = 60
     adam_steps: int = 10_000
+    lbfgs_steps: int = 500
 
 
 def _varpro(data: Examples, heads: int, seed: int, budget: Budget) -> Fit:
@@ -31,15 +31,18 @@ def _varpro(data: Examples, heads: int, seed: int, budget: Budget) -> Fit:
 
 
 def _lbfgs(data: Examples, heads: int, seed: int, budget: Budget) -> Fit:
-    return gradient_search(data, heads, "lbfgs", stream(seed, "start", "lbfgs"), max_starts=budget.starts)
+    return gradient_search(
+        data, heads, "lbfgs", stream(seed, "start", "lbfgs"), max_starts=budget.starts, max_steps=budget.lbfgs_steps
+    )
 
 
 def _adam(data: Examples, heads: int, seed: int, budget: Budget) -> Fit:
     return gradient_search(data, heads, "adam", stream(seed, "start", "adam"), max_steps=budget.adam_steps)
 
 
+Name = Literal["varpro", "lbfgs", "adam"]
 # a learner is a function of examples, the number of heads, a seed and a budget; its best start in training counts
-LEARNERS: dict[str, Callable[[Examples, int, int, Budget], Fit]] = {"varpro": _varpro, "lbfgs": _lbfgs, "adam": _adam}
+LEARNERS: dict[Name, Callable[[Examples, int, int, Budget], Fit]] = {"varpro": _varpro, "lbfgs": _lbfgs, "adam": _adam}
 
 
 def planted(law: Literal["boolean", "gaussian"], heads: int, d: int, k: int, scale: float, n: int, seed: int) -> Any:
@@ -75,18 +78,3 @@ def oracle_of(layer: Layer, noise: float = 0.0, seed: int = 0) -> Any:
         return answer + noise * np.sqrt(np.mean(answer**2)) * rng.standard_normal(answer.shape) if noise else answer
 
     return oracle
-
-
-def tally(numbers: Numbers, what: str) -> tuple[int, int]:
-    """Return hits and trials, summed over all numbers of a verdict called "... `what` TRIALS".
-
-    Raises
-    ------
-    LookupError
-        If there are none.
-    """
-    found = [(int(value), int(key.split()[-1])) for key, value in numbers.items() if f"{what} " in key]
-    if not found:
-        raise LookupError(what)
-    hits, trials = zip(*found, strict=True)
-    return sum(hits), sum(trials)
