@@ -12,7 +12,7 @@ from ..broken import verdict_of
 from .worlds import missed, outcome, with_seeds, with_sizes, world
 
 CLAIM = gaussian_indices.CLAIM
-POINTS = [gaussian_indices.Point(d=d, samples=20_000) for d in (8, 16, 32, 64)]
+POINTS = [gaussian_indices.Point(d=d, samples=20_000) for d in (8, 16, 32)]
 
 
 def indices(power=-0.5, moments=1.0, scatter=1.0, **changes):
@@ -59,10 +59,10 @@ def test_measurements_are_not_refuted():
 
 
 def test_the_moments_are_calibrated():
-    """Over 60 runs the p-values of moments are uniform: no bias at any d, no understated error."""
+    """Over 40 runs the p-values of moments are uniform: no bias at any d, no understated error."""
     points = [gaussian_indices.Point(d=d, samples=1000) for d in (16, 24, 32)]
     p_values = []
-    for run in range(60):
+    for run in range(40):
         results = [gaussian_indices.measure(p, s) for p in points for s in range(1000 * run, 1000 * run + 4)]
         for i, j in zip(*np.triu_indices(3), strict=True):
             p_values.append(stats.ttest_1samp([r["moments"][i, j] / r["Q"] - (i == j) for r in results], 0).pvalue)
@@ -74,7 +74,7 @@ def test_the_moments_are_calibrated():
     [
         lambda X, S: attention_indices(X, S) * (1 - 0.2 * np.eye(X.shape[1])),  # diagonal variance 1.28 Q, not 2 Q
         lambda X, S: attention_indices(X, S) + np.eye(X.shape[1]) * np.trace(S) / np.sqrt(len(S)),  # not centred
-        lambda X, S: attention_indices(X, S) * np.sqrt(len(S) / 30),  # wrong power of d
+        lambda X, S: attention_indices(X, S) * np.sqrt(len(S) / 4),  # wrong power of d
         lambda X, S: attention_indices(X, S) * X[:, :1, :1] ** 2 / np.sqrt(3),  # right variance, heavy tails for all d
         lambda X, S: attention_indices(X, S) + 0.3 * attention_indices(X, S)[:, :1, :1],  # correlated
     ],

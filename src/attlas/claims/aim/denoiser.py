@@ -109,9 +109,8 @@ CLAIM = Claim(
     id="aim.denoiser",
     version=2,
     statement=(
-        "The rotation-invariant denoiser of S + sqrt(Delta) GOE attains the error F(Delta) as d grows, to 2 %,"
-        " at noises from"
-        " 0.3 to 1.5 and widths from 0.1 to 1.5."
+        "The rotation-invariant denoiser of S + sqrt(Delta) GOE attains the error F(Delta) as d grows, to 2 %, at noises"
+        " from 0.3 to 1.5 and widths from 0.1 to 1.5."
     ),
     formula=r"R=S+\sqrt{\Delta}\,\operatorname{GOE},\qquad \frac{1}{d}\lVert\hat S(R)-S\rVert^2\to F(\Delta)",
     source="boncoraglio2025bayes, the denoising function; bun2016rotational",
@@ -144,6 +143,9 @@ CLAIM = Claim(
             "a denoiser that takes the noise for {size:g} times what it is", (1.2, 1.5, 2.0), 2.0, measure=_denoised
         ),
     ],
-    unseen="Errors below 2 % of F, and what happens to eigenvalues that stray off the support.",
-    design="Sizes and seeds from a pilot (run 1000): resampled, they support a true claim in 99 % of runs.",
+    unseen="A denoiser that is worse by less than 2 %, or one that mistakes the noise by a fifth: errors are flat there.",
+    design=(
+        "In a pilot errors over F scattered by 2/d (4/d at rho = 0.1); sizes and seeds give standard errors of 0.3 % at"
+        " d = infinity, and support a true formula with probability 0.95 (a lack of fit by chance is the rest)."
+    ),
 )

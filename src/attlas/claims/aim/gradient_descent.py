@@ -136,18 +136,16 @@ def finding(numbers: Numbers) -> str:
     """Say how near the average comes, and how far one run stays."""
     d, ratio, half = _largest(numbers)
     return (
-        f"Averaging makes gradient descent optimal: over infinitely many starts its error at d = {d} is"
-        f" {ratio:.2f} ± {half:.2f}"
-        f" times that of message passing on the same data, and one run has {numbers[SINGLE]:.1f} times"
+        f"Averaging makes gradient descent optimal: over infinitely many starts its error at d = {d} is {ratio:.2f} ±"
+        f" {half:.2f} times that of message passing on the same data, and one run has {numbers[SINGLE]:.1f} times"
     )
 
 
 def _ours(numbers: Numbers) -> str:
     d, ratio, half = _largest(numbers)
     return (
-        f"One run has {numbers[SINGLE]:.1f} times the error of message passing on the same data. Averaged over"
-        " infinitely many"
-        f" starts it has {ratio:.2f} ± {half:.2f} times at d = {d}."
+        f"One run has {numbers[SINGLE]:.1f} times the error of message passing on the same data. Averaged over infinitely"
+        f" many starts it has {ratio:.2f} ± {half:.2f} times at d = {d}."
     )
 
 
@@ -170,9 +168,8 @@ CLAIM = Claim(
     version=3,
     statement=(
         "Gradient descent on a softmax layer, averaged over its initialisations, reaches the Bayes-optimal error, as"
-        " Boncoraglio et al. say: over infinitely many starts that of message passing on the same data, to 5 %"
-        " at the largest"
-        " d tried (40 in the quick tier, 120 in the full one)."
+        " Boncoraglio et al. say: over infinitely many starts that of message passing on the same data, to 5 % at the"
+        " largest d tried (40 in the quick tier, 120 in the full one)."
     ),
     formula=(
         r"\frac{1}{d}\left\lVert S-\frac{1}{K}\sum_{k=1}^{K}\hat S_k\right\rVert^2\to V"
@@ -192,12 +189,10 @@ CLAIM = Claim(
     draw=draw,
     cost=cost,
     caption=(
-        "Error of gradient descent over that of message passing on the same data, against 1/d: of one run, of"
-        " the average over"
-        " the starts, and extrapolated to infinitely many starts; hollow marks are further settings. The lines are the best"
-        " error and twice it (dotted), the error of one draw from the posterior. Points are means over data"
-        " sets with standard"
-        " errors."
+        "Error of gradient descent over that of message passing on the same data, against 1/d: of one run, of the average"
+        " over the starts, and extrapolated to infinitely many starts; hollow marks are further settings. The lines are the"
+        " best error and twice it (dotted), the error of one draw from the posterior. Points are means over data sets with"
+        " standard errors."
     ),
     finding=finding,
     differs=[

@@ -125,8 +125,7 @@ def finding(numbers: Numbers) -> str:
     return (
         "Hardmax attention can be learned better than the published optimum: at the same number of samples message passing"
         f" has an error of {numbers[THERE]:.3f} ± {numbers[f'{THERE} ±']:.3f}, the published curve"
-        f" {numbers['published']:.3f};"
-        f" extrapolated to infinite d it has {ending(numbers, LIMIT)[0]:.2f} times the error predicted here"
+        f" {numbers['published']:.3f}; extrapolated to infinite d it has {ending(numbers, LIMIT)[0]:.2f} times V"
     )
 
 
@@ -203,6 +202,9 @@ CLAIM = Claim(
             ),
         ),
     ],
-    unseen="Errors of V below 8 %.",
-    design="Sizes and seeds from a pilot (run 1000): resampled, they support a true claim in 98 % of runs.",
+    unseen="More than two tokens; errors of V below 8 %.",
+    design=(
+        "In a pilot errors over V scattered by 4/d; sizes and seeds give a standard error of 1.6 % at d = infinity, and"
+        " support a true theory with probability 0.95."
+    ),
 )

@@ -126,6 +126,6 @@ CLAIM = Claim(
             measure=lambda point, seed, size: _solved(point, size),  # noqa: ARG005
         ),
     ],
-    unseen="An error that both theories share: it compares theories; aim.state-evolution compares theory and simulation.",
+    unseen="An error that both theories share: nothing is simulated here, as it is in aim.state-evolution.",
     design="Nothing is random. The bound of 1e-6 is ten times the accuracy of the published numbers.",
 )

@@ -109,9 +109,8 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         Test("descents above that find the matrix", found, above(MOST), expected=1.0),
     ]
     reason = (
-        f"gradient descent fits the data with another matrix in {second.hits} of {second.trials} runs below the"
-        " threshold, and"
-        f" finds the matrix in {found.hits} of {found.trials} above it"
+        f"gradient descent fits the data with another matrix in {second.hits} of {second.trials} runs below the threshold,"
+        f" and finds the matrix in {found.hits} of {found.trials} above it"
     )
     return decide(tests, reason)
 
@@ -227,11 +226,9 @@ def finding(numbers: Numbers) -> str:
         numbers[f"descents {where}"] for where in ("below that fit with another matrix", "above that find the matrix")
     )
     return (
-        f"Recovery is a phase transition, at {place:.2f} ± {half:.2f} times the number of samples that the"
-        " formula gives: below it"
-        f" gradient descent fits all data with a wrong matrix in {second:.0%} of its runs; above it, it finds"
-        " the right one in"
-        f" {found:.0%}"
+        f"Recovery is a phase transition, at {place:.2f} ± {half:.2f} times the number of samples that the formula gives:"
+        f" below it gradient descent fits all data with a wrong matrix in {second:.0%} of its runs; above it, it finds the"
+        f" right one in {found:.0%}"
     )
 
 
@@ -263,11 +260,9 @@ CLAIM = Claim(
     id="aim.softmax-threshold",
     version=3,
     statement=(
-        "Softmax attention is recovered perfectly above alpha = (2 rho - rho^2)/(T^2 + T - 2), and not below:"
-        " the transition of"
-        " message passing extrapolates to it, to 5 %, and most runs of gradient descent fit all data with"
-        " another matrix at 0.85"
-        " times it and find the right one at 1.5 times it."
+        "Softmax attention is recovered perfectly above alpha = (2 rho - rho^2)/(T^2 + T - 2), and not below: the transition"
+        " of message passing extrapolates to it, to 5 %, and most runs of gradient descent fit all data with another matrix"
+        " at 0.85 times it and find the right one at 1.5 times it."
     ),
     formula=(
         r"V=0\iff\alpha\ge\alpha^*,\qquad\alpha^*=\frac{2\rho-\rho^2}{T^2+T-2}\;\;(\rho\le 1),"
@@ -340,10 +335,8 @@ CLAIM = Claim(
     ],
     unseen="A transition within 5 % of the formula; whether other algorithms recover a little earlier than message passing.",
     design=(
-        "In a pilot the place of the transition scattered by 0.03 at d = 20 and 0.005 at d = 60; sizes and"
-        " seeds give a standard"
-        " error of 0.008 at d = infinity and support a true formula with probability 0.9. Twelve descents on"
-        " each side tell a"
-        " share of nearly 1 from a half."
+        "In a pilot the place of the transition scattered by 0.03 at d = 20 and 0.005 at d = 60; sizes and seeds give a"
+        " standard error of 0.008 at d = infinity and support a true formula with probability 0.9. Twelve descents on each"
+        " side tell a share of nearly 1 from a half."
     ),
 )

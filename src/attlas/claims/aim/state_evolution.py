@@ -181,9 +181,8 @@ CLAIM = Claim(
     ],
     unseen="Errors that vanish as d grows; errors of V below 5 %; widths below 1 in the quick tier.",
     design=(
-        "In a pilot errors over V scattered by 2.2/d to 3/d from data set to data set, and their overlap with"
-        " the estimate by"
-        " 1/d; sizes and seeds give standard errors of 1 % and 0.5 % at d = infinity, and support a true theory with"
+        "In a pilot errors over V scattered by 2.2/d to 3/d from data set to data set, and their overlap with the estimate"
+        " by 1/d; sizes and seeds give standard errors of 1 % and 0.5 % at d = infinity, and support a true theory with"
         " probability 0.9 (a lack of fit by chance, 1 % in each of six fits, is most of the rest)."
     ),
 )
