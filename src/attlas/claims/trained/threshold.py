@@ -161,7 +161,7 @@ CLAIM = Claim(
         "quick": Sweep([Point(d=d) for d in (10, 15, 20, 30)], seeds=(64, 34, 22, 18)),
         "full": Sweep(
             [Point(rho=r, d=d) for r in (0.2, 0.5) for d in (10, 20, 30, 50)],
-            seeds=(300, 120, 40, 12) * 2,
+            seeds=(600, 240, 80, 24) * 2,
         ),
     },
     measure=measure,
