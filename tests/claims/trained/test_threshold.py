@@ -68,6 +68,13 @@ def test_the_smallest_trace_is_that_of_the_convex_problem():
     assert np.trace(most) > np.trace(task.S) > np.trace(least)
 
 
+def test_recovery_is_noticed_before_it_is_perfect():
+    """The error of the theory at that share of A* is what counts as recovery."""
+    for rho in (0.2, 0.5):
+        alpha = threshold.noticed(rho) * aim.trained_threshold(rho).minimum_trace / 4
+        assert aim.trained(aim.Softmax(2), alpha, rho, 0.0).value == pytest.approx(1e-3 * (1 + rho), rel=0.02)
+
+
 def test_finding():
     said = threshold.finding(threshold.judge(made(POINTS, 10, result())).numbers)
     assert "by the smallest trace from 1.0" in said or "by the smallest trace from 0.9" in said

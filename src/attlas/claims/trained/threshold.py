@@ -6,7 +6,7 @@ converge in their steps. Their last iterate is used: either it is the teacher or
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,13 +72,27 @@ def _bisect(recovered: Callable[[int], bool], d: int) -> float:
     return (low + high) / 2
 
 
+@lru_cache(maxsize=16)
+def noticed(rho: float) -> float:
+    """Return the share of A* at which the predicted error of the smallest trace has fallen to what counts as recovery.
+
+    It falls as (A* - A)^2 only: 1e-3 is reached 2.5 % below the formula. For S >= 0 alone no such curve is known.
+    """
+    shares = np.linspace(0.9, 0.998, 50)
+    channel = aim.Softmax(2)
+    alphas = shares * aim.trained_threshold(rho).minimum_trace / channel.count
+    predicted = aim.trained_curve(channel, alphas, rho, 0.0)["mse"].values[0]
+    return float(np.interp(-np.log(FOUND * (1 + rho)), -np.log(predicted), shares))
+
+
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """The transitions over their formulas, and their distance on the same data over its own, tend to 1."""
+    """The transitions over their formulas tend to 1, both on the same data."""
     tests = []
     for rho in dict.fromkeys(m.point.rho for m in measurements):
         mine = [m for m in measurements if m.point.rho == rho]
         for kind, name in KINDS.items():
-            limit = finite_size([(m.point.d, m.result[kind] / m.result[f"theory_{kind}"]) for m in mine])
+            early = noticed(rho) if kind == "trace" else 1.0
+            limit = finite_size([(m.point.d, m.result[kind] / (early * m.result[f"theory_{kind}"])) for m in mine])
             tests.append(Test(f"{name} at rho={rho:g}{OVER}", limit, about(1, WITHIN), 1.0))
     found = span(test.estimate.value for test in tests)
     reason = f"the teacher is found from {found} times the predicted samples, as d grows"
@@ -135,7 +149,7 @@ CLAIM = Claim(
     version=2,
     statement=(
         "Minimum-trace interpolation recovers the teacher above A*(rho) of Boncoraglio et al. 2025, and S >= 0 alone above"
-        " 1/2 + rho - rho^2/2: on the same data, each to 8 % as d grows."
+        " 1/2 + rho - rho^2/2: on the same data, with an error below 1e-3 (1 + rho) as recovery, each to 8 % as d grows."
     ),
     formula=(
         r"A^*=\min_{t\ge0}M(t),\quad M(t)=2\rho-\rho^2+\rho(1-\rho)\,t^2+(1-\rho)^2\int(u-t)_{+}^2\,d\mu(u),"
@@ -147,7 +161,7 @@ CLAIM = Claim(
         "quick": Sweep([Point(d=d) for d in (10, 15, 20, 30)], seeds=(64, 34, 22, 18)),
         "full": Sweep(
             [Point(rho=r, d=d) for r in (0.2, 0.5) for d in (10, 20, 30, 50)],
-            seeds=(300, 120, 40, 12) * 2,
+            seeds=(600, 240, 80, 24) * 2,
         ),
     },
     measure=measure,
