@@ -226,7 +226,8 @@ CLAIM = Claim(
             "The body contains the heads",
             "The heads lie inside the body that examples on which they agree carve, with high probability.",
             lambda numbers: (
-                f"{finding(numbers)}. A few rows are misread: the heads differ on them, and their sum looks alike"
+                f"{finding(numbers)}. Where attention is nearly zero or one, heads that agree in attention to 0.1 differ by"
+                " several logits"
             ),
         )
     ],
