@@ -125,7 +125,8 @@ def finding(numbers: Numbers) -> str:
     return (
         "Hardmax attention can be learned better than the published optimum: at the same number of samples message passing"
         f" has an error of {numbers[THERE]:.3f} ± {numbers[f'{THERE} ±']:.3f}, the published curve"
-        f" {numbers['published']:.3f}; extrapolated to infinite d it has {ending(numbers, LIMIT)[0]:.2f} times V"
+        f" {numbers['published']:.3f}; extrapolated to infinite d it has {ending(numbers, LIMIT)[0]:.2f} times the error"
+        " predicted here"
     )
 
 

@@ -70,14 +70,9 @@ def amp_error(
     }
 
 
-def theory(channel: aim.Channel, alpha: float, rho: float) -> tuple[float, bool]:
-    """Return V, and whether it is converged."""
-    hashed: Any = channel
-    return _solved(hashed, alpha, rho)
-
-
 @lru_cache(maxsize=256)
-def _solved(channel: Any, alpha: float, rho: float) -> tuple[float, bool]:
+def theory(channel: Any, alpha: float, rho: float) -> tuple[float, bool]:
+    """Return V of a channel, and whether it is converged."""
     found = aim.state_evolution(channel, alpha, rho, steps=0, throw=False)
     return float(found.value), bool(found.converged)
 

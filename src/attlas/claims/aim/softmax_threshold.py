@@ -82,7 +82,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     below the threshold its failure proves little. There gradient descent decides: a second S that fits all data shows that
     no learner can tell them apart.
     """
-    least = min(float(np.nanmin([m.result["amp"], m.result["gd"]])) for m in measurements)
+    least = min(_error(m) for m in measurements if not np.isnan(_error(m)))
     tests, shown = [Test("smallest error", Exact(least), above(0))], []
     if least <= 0:
         return decide(tests)
@@ -90,14 +90,14 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         mine = [m for m in measurements if (m.point.tokens, m.point.rho, m.point.steps) == (tokens, rho, steps)]
         places = [
             (d, _crossing([m for m in mine if (m.point.d, m.seed) == (d, seed)]))
-            for d, seed in sorted({(m.point.d, m.seed) for m in mine if np.isfinite(m.result["amp"])})
+            for d, seed in sorted({(m.point.d, m.seed) for m in mine if not _descended(m)})
         ]
         located = [(d, x / _expected(tokens, rho, steps)) for d, x in places if np.isfinite(x)]
         shown += [np.isfinite(x) for _, x in places]
         if len(located) > len(places) / 2:  # otherwise the share of those that show it is what decides
             name = f"T = {tokens}, rho = {rho:g}: {PLACE}"
             tests.append(Test(name, finite_size(located, sizes=SIZES), about(1, EPS), expected=1.0))
-    descents = [m for m in measurements if np.isfinite(m.result["gd"])]
+    descents = [m for m in measurements if _descended(m)]
     below = [m for m in descents if m.point.ratio < 1 and m.result["loss"] < 1e-5]
     beyond = [m for m in descents if m.point.ratio > 1]
     if not below or not beyond:
@@ -205,9 +205,18 @@ def _descends(ratio: float) -> bool:
     return ratio <= BELOW or ratio >= ABOVE
 
 
+def _descended(m: Measurement[Point]) -> bool:
+    """Return whether a run is one of gradient descent, which has a loss; of message passing that diverged nothing is left."""
+    return not np.isnan(m.result["loss"])
+
+
+def _error(m: Measurement[Point]) -> float:
+    return float(m.result["gd" if _descended(m) else "amp"])
+
+
 def _crossing(rows: Sequence[Measurement[Point]]) -> float:
     """Return the ratio at which the error of message passing falls through `RECOVERED`; NaN if it does not in this range."""
-    rows = sorted((m for m in rows if np.isfinite(m.result["amp"])), key=lambda m: m.point.ratio)
+    rows = sorted((m for m in rows if not _descended(m)), key=lambda m: m.point.ratio)
     if not rows:
         return np.nan
     ratio = np.array([m.point.ratio for m in rows])
@@ -249,9 +258,7 @@ def _around(d: int, **settings: Any) -> list[Point]:
 def _wrong_place(measurements: Sequence[Measurement[Point]], size: float) -> list[Measurement[Point]]:
     """Return what would be measured if the transition were at `size` of where it is."""
     return [
-        replace(m, point=m.point.model_copy(update={"ratio": m.point.ratio * size}))
-        if np.isfinite(m.result["amp"])
-        else m
+        replace(m, point=m.point.model_copy(update={"ratio": m.point.ratio * size})) if not _descended(m) else m
         for m in measurements
     ]
 
