@@ -50,7 +50,7 @@ def amp_error(
     """
     task = draw_task(channel, d, alpha, rho, seed)
     alpha, rho = len(task.X) / d**2, round(rho * d) / d
-    V, known = theory(channel, alpha, rho)
+    V, known = theory(channel, alpha, rho)  # type: ignore[arg-type]  # channels are frozen
     if onsager is None:
         found = aim.message_passing(task.X, task.y, channel, rho, S=task.S, throw=False)
         S_hat, mse, history, settled = found.S_hat, found.mse, found.history, found.converged

@@ -206,7 +206,7 @@ def _descends(ratio: float) -> bool:
 
 
 def _descended(m: Measurement[Point]) -> bool:
-    """Return whether a run is one of gradient descent, which has a loss; of message passing that diverged nothing is left."""
+    """Return whether a run is one of gradient descent, which has a loss; message passing that diverged has nothing."""
     return not np.isnan(m.result["loss"])
 
 
@@ -222,7 +222,7 @@ def _crossing(rows: Sequence[Measurement[Point]]) -> float:
     ratio = np.array([m.point.ratio for m in rows])
     height = np.log(np.maximum([m.result["amp"] for m in rows], 1e-9) / RECOVERED)
     failed = np.flatnonzero(~(height <= 0))  # also where message passing diverged
-    if not len(failed) or failed[-1] == len(rows) - 1:
+    if not len(failed) or failed[-1] == len(rows) - 1 or not np.isfinite(height[failed[-1]]):
         return np.nan
     i = failed[-1]
     return float(ratio[i] + (ratio[i + 1] - ratio[i]) * height[i] / (height[i] - height[i + 1]))
