@@ -185,7 +185,10 @@ class Claim(Generic[P]):
         """
         try:
             stopped = sum(not _ended(m.result) for m in measurements)
-            found = self.judge(measurements)
+            with np.errstate(
+                divide="ignore", invalid="ignore", over="ignore"
+            ):  # infinities are judged for what they are
+                found = self.judge(measurements)
         except Undecided as why:
             return Verdict(Outcome.INCONCLUSIVE, str(why))
         except Exception as error:
