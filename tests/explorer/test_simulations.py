@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attlas import aim
 from attlas.claims import find
+from attlas.claims.aim import state_evolution
 from attlas.claims.series import gather
 from attlas.explorer import simulations
 from attlas.explorer.pages.aim import PAGE
@@ -39,14 +39,12 @@ def claims(monkeypatch):
 
 def test_simulations_of_the_store_are_means_over_seeds(tmp_path, claims) -> None:
     store = tmp_path / "attlas.db"
-    grid = {"d": [20], "channel": ["softmax"], "tokens": [2], "alpha": [0.1], "noise": [0.0]}
+    grid = {"d": [20], "channel": ["softmax"], "tokens": [2], "alpha": [0.1], "noise": [0.0], "rho": [0.5]}
     run(["aim.state-evolution"], store=store, grid=grid, seeds=3, executor="serial")
     ((claim, found),) = simulations.stored(store, "aim", "alpha", "mse", SETTINGS)
-    errors = []
-    for seed in range(3):
-        task = aim.sample(aim.Softmax(2), 20, 0.1, 0.5, seed)
-        amp = aim.message_passing(task.X, task.y, aim.Softmax(2), 0.5, S=task.S, max_steps=60, throw=False)
-        errors.append(amp.mse[-1])
+    point = state_evolution.Point(d=20, channel="softmax", tokens=2, alpha=0.1, rho=0.5)
+    own = [state_evolution.CLAIM.own_seed(seed) for seed in range(3)]
+    errors = [state_evolution.measure(point, seed)["error"] for seed in own]
     assert (claim, found.name, found.x, found.seeds) == ("aim.state-evolution", "amp", (0.1,), (3,))
     assert found.mean[0] == pytest.approx(np.mean(errors), rel=1e-9)
     assert found.standard_error[0] == pytest.approx(np.std(errors, ddof=1) / np.sqrt(3), rel=1e-9)

@@ -25,7 +25,7 @@ def site(store: Path, tier: Tier, seed: int) -> StoreView[Path | None]:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
     def draw(path: Path) -> Path:
-        write(verdicts(None, tier, store=path, seed=seed, shipped=True, repeats=True), folder, tier, seed, explorer="/")
+        write(verdicts(None, tier, store=path, seed=seed), folder, tier, seed, explorer="/")
         return folder
 
     return StoreView(store, draw, None, patience=0.0)
