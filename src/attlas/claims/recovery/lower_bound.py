@@ -146,7 +146,7 @@ CLAIM = Claim(
         " statistical queries need exponentially many steps in m; what is tested is one budget, and no rate."
     ),
     formula=(
-        r"P\big(\operatorname{sign}\hat F(X)_{rd}=\operatorname{sign}F(X)_{rd}\big)\to\tfrac12,\qquad"
+        r"P\big(\operatorname{sign}\hat F(X)_{rd}=\operatorname{sign}F(X)_{rd}\big)\to\tfrac12,\qquad "
         r"F(X)_{rd}=\prod_{j\in S}x_{rj}\ (\times\,x_{rd}\text{ for even }m),\quad\lvert S\rvert=m"
     ),
     source="chen2024provably, the lower bound; the construction and the learners are ours",
