@@ -226,6 +226,13 @@ def test_claims_draw_from_streams_of_their_own():
     assert 0 <= one.own_seed(0) < 2**31
 
 
+def test_a_redesigned_claim_draws_data_that_nobody_saw():
+    first, second = (replace(claim_of(judge), version=version) for version in (4, 5))
+    assert {first.own_seed(s) for s in range(5000)}.isdisjoint(second.own_seed(s) for s in range(5000))
+    old = [replace(claim_of(judge), version=version).own_seed(0) for version in (1, 2, 3)]
+    assert len(set(old)) == 1, "results of these versions were made so"
+
+
 def test_a_sweep_has_seeds_for_every_point():
     points = [Point(d=1), Point(d=2)]
     assert list(Sweep(points, 3)) == [(points[0], 3), (points[1], 3)]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Tier = Literal["quick", "full"]
 Result = dict[str, Any]
 Numbers = Mapping[str, float]
+SHARED = 3  # versions of a claim up to this one draw the same data
 
 
 class Settings(BaseModel):
@@ -174,8 +175,12 @@ class Claim(Generic[P]):
         return self.id.split(".")[0]
 
     def own_seed(self, seed: int) -> int:
-        """Return the seed that `measure` is given: no two claims draw the same data."""
-        return int.from_bytes(hashlib.sha256(self.id.encode()).digest()[:4], "little") // 2 + seed
+        """Return the seed that `measure` is given: no two claims draw the same data, nor two versions of one.
+
+        A redesigned claim is judged on data that nobody saw while redesigning it. Versions up to 3 share their data.
+        """
+        name = self.id if self.version <= SHARED else f"{self.id} {self.version}"
+        return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little") // 2 + seed
 
     def verdict(self, measurements: Sequence[Measurement[P]]) -> Verdict:
         """Return what `judge` says, and what follows from runs that did not converge (`unfinished`).

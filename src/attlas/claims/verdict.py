@@ -18,11 +18,6 @@ class Outcome(StrEnum):
     ILLUSTRATION = "illustration"  # shown, not judged
     DAMAGED = "damaged"  # the judge could not work with what is stored
 
-    @classmethod
-    def of(cls, sides: "Sequence[int]") -> "Outcome":
-        """Return the outcome of several tests that must all hold: 1 one that holds, -1 one that fails, 0 one undecided."""
-        return cls.SUPPORTED if min(sides) > 0 else cls.REFUTED if min(sides) < 0 else cls.INCONCLUSIVE
-
 
 @dataclass(frozen=True)
 class Region:
