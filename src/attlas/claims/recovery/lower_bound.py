@@ -198,7 +198,7 @@ CLAIM = Claim(
     unseen="How the steps that are needed grow with m, and learners that are no descent.",
     design=(
         "In a pilot accuracies were 0.81 at two coordinates and 0.48 to 0.49 from four on, with a scatter of 0.02, and 0.95"
-        " or more on controls. Five runs of an earlier design with five layers from m = 5 on, two of them undecided, served as"
+        " or more on controls. Five runs of an earlier design with five layers, two of them undecided, served as"
         " a second pilot: with eight layers the interval of a mean is 0.02 wide on either side, and a region of 0.06 is met"
         " with probability 0.99. At m = 5 it shares the sizes of recovery.hard-instances, not its data."
     ),
