@@ -13,7 +13,7 @@ from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.recovery.kit.tasks import planted
 from attlas.claims.series import Series, gather
-from attlas.claims.verdict import Test, Verdict, above, below, between, decide
+from attlas.claims.verdict import Test, Verdict, above, below, decide
 from attlas.numerics import stream
 from attlas.recovery.body import Body
 from attlas.recovery.sculpt import rounds
@@ -113,7 +113,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
                 tests.append(Test(f"{label} share inside, less than with two heads", mean(lost), above(LOST)))
             continue
         tests += [
-            Test(f"{label} {SHARE}", mean(inside), between(INSIDE, 1.0)),
+            Test(f"{label} {SHARE}", mean(inside), above(INSIDE)),
             Test(
                 f"{label} share of the body around a random head",
                 mean([r["random"][one] for r in mine]),
@@ -200,7 +200,7 @@ def cost(point: Point) -> Cost:
 
 CLAIM = Claim(
     id="recovery.body",
-    version=4,
+    version=5,
     statement=(
         "The body that agreeing examples carve contains the parameters up to a slack: with one logit of slack two true heads"
         " satisfy more than 90 % of its slabs and half-spaces (d = 8, logits of standard deviation 3) and a random head"
@@ -277,6 +277,7 @@ CLAIM = Claim(
         "In a pilot 96 % of constraints held, 18 and 25 % around random heads, no head was inside the whole body; 16 layers"
         " show all of it. Before version 4 the claim said that hardly any head is ever inside a whole body. The full tier"
         " refuted that: 71 % (57 to 83) are with 16,000 examples. That run served as the pilot of this version, whose data"
-        " are its own; 24 layers put the interval of such a share above 0.3 with probability 0.99."
+        " are its own; 24 layers put the interval of such a share above 0.3 with probability 0.99. Version 5 drops an upper"
+        " edge of 1 from the share of constraints: no share can pass it, and two of five intervals touched it."
     ),
 )
