@@ -116,13 +116,25 @@ def delayed(sizes: ArrayLike, curve: ArrayLike, factor: float) -> Array:
     return np.stack(columns, axis=1).reshape(error.shape)
 
 
+def reached(costs: ArrayLike) -> bool:
+    """Return whether all sample costs lie within the sizes that were run."""
+    found = np.asarray(costs, dtype=float)
+    return bool(np.all(np.isfinite(found) & (found > 0)))
+
+
 def censored(tests: Sequence[Test], costs: ArrayLike) -> Verdict | None:
     """Return what can be said where some cost was not reached: None if all were.
+
+    Parameters
+    ----------
+    tests : sequence of Test
+        Those that need no cost, such as the error at the largest n, and those whose costs were `reached`.
+    costs : array_like
 
     Raises
     ------
     Undecided
-        If none of the tests, such as the error at the largest n, is refuted.
+        If none of the tests is refuted.
     """
     found = np.asarray(costs, dtype=float)
     missing = int(np.sum(~np.isfinite(found) | (found <= 0)))
