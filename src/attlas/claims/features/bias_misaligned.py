@@ -69,11 +69,13 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     }
     numbers: dict[str, float] = {}
     for (point, target, level), costs in ratios.items():
-        name, gain = f"{names[point]} {target}, {LEVELS[level]}: log gain", np.log([a / b for a, b in costs])
-        if (target, level) in GAINS and kit.reached(costs):
-            tests.append(Test(name, mean(gain), Region(*np.log(GAINS[target, level]))))
-        elif (target, level) not in GAINS and kit.reached(costs):
-            numbers |= mean(gain).numbers(name)
+        if not kit.reached(costs):
+            continue
+        name, gain = f"{names[point]} {target}, {LEVELS[level]}: log gain", mean(np.log([a / b for a, b in costs]))
+        if (target, level) in GAINS:
+            tests.append(Test(name, gain, Region(*np.log(GAINS[target, level]))))
+        else:
+            numbers |= gain.numbers(name)
     found = kit.censored(tests, [ratios[point, *key] for point in points for key in GAINS])
     return found or decide(tests, "", numbers)
 
