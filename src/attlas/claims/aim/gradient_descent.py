@@ -125,11 +125,11 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def cost(point: Point) -> Cost:
-    """Expect some six hundred steps of two products with all starts, and message passing."""
+    """Expect some hundreds of steps of two products with all starts, and message passing."""
     n, r = point.alpha * point.d**2, point.rho * point.d
     step = 4 * n * 2 * point.d * r * point.inits / 4e10 + 1.5e-8 * n * 2 * r * point.inits + 1.5e-4
     amp = amp_cost(aim.Softmax(2), point.d, point.alpha)
-    return Cost(600 * step + amp.seconds, int(80_000_000 + 40 * n * 2 * r * point.inits))
+    return Cost(0.03 + 100 * step + amp.seconds, int(80_000_000 + 40 * n * 2 * r * point.inits))
 
 
 def finding(numbers: Numbers) -> str:

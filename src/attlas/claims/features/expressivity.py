@@ -103,7 +103,7 @@ def finding(numbers: Numbers) -> str:
 def cost(point: Point) -> Cost:
     """Expect the features and their Gram matrix."""
     p = point.heads * (point.d + 1)
-    return Cost(0.05 + 1e-10 * RATIO * p * p * p, 150_000_000 + 16 * (RATIO * p + 4000) * p)
+    return Cost(0.005 + 2.7e-11 * RATIO * p * p * p, 150_000_000 + 16 * (RATIO * p + 4000) * p)
 
 
 def _slower(measurements: Sequence[Measurement[Point]], size: float) -> list[Measurement[Point]]:

@@ -187,4 +187,4 @@ def labels(points: Sequence[Settings]) -> dict[Settings, str]:
 def kernels_cost(n: int, keys: int, n_test: int) -> Cost:
     """Expect an unbiased and a biased kernel, and a path of factorisations of each."""
     rows = n * (n / 2 + n_test)
-    return Cost(0.2 + (4.3e-8 * keys**2 + 5e-7) * rows + 1.2e-9 * n**3, int(200_000_000 + 30 * n * (n + n_test)))
+    return Cost(0.08 + (2.8e-8 * keys**2 + 2.6e-7) * rows + 1.9e-10 * n**3, int(200_000_000 + 30 * n * (n + n_test)))

@@ -259,16 +259,16 @@ def cost(point: Point) -> Cost:
     n, d, r = point.alpha * point.d**2, point.d, point.rho * point.d
     step = {
         "amp": amp_cost(CHANNEL, d, point.alpha, 1).seconds,
-        "descent": 3e-4 + n * r * point.starts * (8e-11 * d + 2.4e-8),
-        "trained": 4e-4 + 1.2e-10 * n * d**2 + 5e-9 * d**3,
-        "varpro": 8e-11 * d**6 + 1.3e-10 * n * d**4,
-        "features": 1.3e-8 * n**3 + 3.6e-9 * n**2 * d**2,
+        "descent": 1e-4 + n * r * point.starts * (3e-11 * d + 1e-8),
+        "trained": 7e-5 + 3e-11 * n * d**2 + 1e-9 * d**3,
+        "varpro": 2.5e-11 * d**6 + 4e-11 * n * d**4,
+        "features": 4e-9 * n**3 + 1.1e-9 * n**2 * d**2,
     }[point.learner]
     below_, above_ = {"amp": (45, 280), "descent": (400, 1700), "trained": (800, 250)}.get(
         point.learner, (18, 18) if point.learner == "varpro" else (1, 1)
     )
     held = {"descent": 100 * n * r * point.starts, "varpro": 40 * d**4, "features": 200 * n**2}.get(point.learner, 0)
-    return Cost(0.05 + (above_ if _recovered(point) else below_) * step, int(150_000_000 + held))
+    return Cost(0.01 + (above_ if _recovered(point) else below_) * step, int(150_000_000 + held))
 
 
 def finding(numbers: Numbers) -> str:

@@ -175,12 +175,12 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def cost(point: Point) -> Cost:
-    """Expect a tenth of a millisecond for a query, more with many heads; the steps of fits; all orders of copied heads."""
+    """Expect a thirtieth of a millisecond for a query, more with many heads; the steps of fits; all orders of copied heads."""
     H, d = point.heads, point.d
     seconds = {
-        "isolate": 0.02 + 1e-4 * _isolating(point) * (2 + H / 4),
-        "copies": 0.01 + 1e-4 * bound(point) * (1 + H / 2),
-        "ordinary": 0.01 + STARTS * STEPS * (5e-4 + 1.4e-7 * (H * d * d) ** 2.1),
+        "isolate": 0.003 + 2.7e-5 * _isolating(point) * (2 + H / 4),
+        "copies": 0.003 + 2.4e-5 * bound(point) * (1 + H / 2),
+        "ordinary": 0.005 + STARTS * STEPS * (6e-5 + 3.9e-8 * (H * d * d) ** 2.1),
     }[point.way]
     return Cost(seconds, 150_000_000)
 

@@ -217,7 +217,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def cost(point: Point) -> Cost:
     """Expect some three hundred steps at each number of samples, more at smaller decays."""
-    seconds = 0.45 * (1 + (point.d / 22) ** 2.2) * (0.03 / point.decay) ** 0.4
+    seconds = 0.12 * (1 + (point.d / 22) ** 2.2) * (0.03 / point.decay) ** 0.4
     return Cost(seconds, int(60_000_000 + 100 * point.d**3))
 
 
