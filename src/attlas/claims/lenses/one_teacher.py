@@ -410,7 +410,7 @@ CLAIM = Claim(
     design=(
         "The 70 data sets of version 2 at d = 32, with other random numbers, are the pilot: message passing has 1.07 times"
         " the limit's error and scatters by 0.09, so that 14 of them support a true claim in half of the draws and 40 in"
-        " 99.5 % of 200. The other orders are seven standard errors clear with 14 data sets; ten suffice, and beyond recovery"
-        " four, as errors are below 1e-3 or about 0.8."
+        " 99.5 % of 200. The other orders are seven standard errors clear with 14 data sets; ten suffice, and beyond"
+        " recovery four, as errors are below 1e-3 or about 0.8."
     ),
 )

@@ -175,7 +175,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def cost(point: Point) -> Cost:
-    """Expect a thirtieth of a millisecond for a query, more with many heads; the steps of fits; all orders of copied heads."""
+    """Expect some microseconds for a query, more with many heads; the steps of fits; all orders of copied heads."""
     H, d = point.heads, point.d
     seconds = {
         "isolate": 0.003 + 2.7e-5 * _isolating(point) * (2 + H / 4),

@@ -292,8 +292,8 @@ CLAIM = Claim(
         "With less noise or decay single samples with very negative outputs govern the error before the peak at d < 100;"
         " noise 4 and decay 0.03 avoid that. The 45 runs of version 2 at d = 44, with other random numbers, are the pilot:"
         " the peak lies at 0.96 of its place and is 1.12 times as high, by finite size, and scatters by 0.05 and 0.10 from"
-        " run to run. Nine seeds support the claim in 45 % of draws from them, 20 in 99 %; 22 in 95 % of draws from all 155 runs"
-        " that there are now, in which the peak is a little higher, 1.13."
+        " run to run. Nine seeds support the claim in 45 % of draws from them, 20 in 99 %; 22 in 95 % of draws from all 155"
+        " runs that there are now, in which the peak is a little higher, 1.13."
     ),
     unseen="the cusp of the limit without decay: at these sizes single samples with very negative outputs hide it",
 )
