@@ -24,9 +24,7 @@ from attlas.claims.verdict import Test, Verdict, about, decide
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-EPS = (
-    0.1  # one run, like a draw from the posterior, has twice the best error: averaging must remove nine tenths of that
-)
+EPS = 0.1  # one run has twice the best error, like a draw from the posterior: averaging must remove nine tenths of that
 FITTED = 1e-6  # without noise a larger loss means that descent got stuck or gave up
 KINDS = ("single", "averaged", "limit")
 SINGLE = "one run over message passing"
