@@ -1,7 +1,9 @@
 """The documentation builds without a warning, fetches nothing, and its formulas are typeset."""
 
+import csv
 import html
 import importlib
+import importlib.util
 import re
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from attlas import lab
 from attlas.claims import doors
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -112,8 +115,41 @@ def test_references_are_linked(built):
 
 def test_the_page_of_a_door_has_its_title():
     """One vocabulary: also where nobody but a reader would notice."""
-    from attlas.claims import doors
-
     for door in doors().values():
         if (page := DOCS / f"{door.key}.md").exists():
             assert page.read_text().startswith(f"# {door.title}\n"), page
+
+
+def test_quoted_numbers_are_those_of_the_results():
+    """Prose, pages and store do not differ: `python studies/quote_results.py` writes the numbers anew."""
+    study = _study("quote_results")
+    quotes = 0
+    for path in study.PAGES:
+        page = path.read_text(encoding="utf-8")
+        quotes += len(study.NUMBER.findall(page)) + len(study.TABLE.findall(page))
+        assert study.quoted(page) == page, path.name
+    assert quotes > 10
+
+
+def test_the_table_of_error_rates_is_that_of_the_results(tmp_path):
+    """`python studies/verdicts.py --out docs/error_rates.csv` makes the table anew."""
+    study = _study("verdicts")
+    with (DOCS / "error_rates.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["claim"]: row for row in csv.DictReader(file)}
+    judged = {e.claim.id: e for e in lab.verdicts(store=tmp_path / "none.db", shipped=True, repeats=True)}
+    assert list(rows) == [name for name, entry in judged.items() if entry.verdict]
+    for name, row in rows.items():
+        entry = judged[name]
+        assert row["version"] == str(entry.claim.version), name
+        assert row["runs"] == study.told(entry.runs), name
+        assert not row["misses"], name
+    weak = [name for name, row in rows.items() if row["supported if true"] < "0.9"]  # words sort after digits
+    assert [name for name in weak if judged[name].claim.tiers["quick"].decides] == []
+
+
+def _study(name):
+    path = DOCS.parent / "studies" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"studies_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

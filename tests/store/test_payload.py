@@ -1,4 +1,6 @@
 import datetime
+import io
+import zipfile
 
 import numpy as np
 import pytest
@@ -71,8 +73,6 @@ def test_too_large_is_refused():
 
 
 def test_pickles_are_never_loaded():
-    import io
-
     buffer = io.BytesIO()
     np.savez(buffer, x=np.array([{"a": 1}], dtype=object))
     with pytest.raises(DamagedStore):
@@ -83,3 +83,27 @@ def test_pickles_are_never_loaded():
 def test_garbage_is_damage(data):
     with pytest.raises(DamagedStore):
         decode(data)
+
+
+@given(results)
+def test_any_reader_of_npz_reads_them(result):
+    with np.load(io.BytesIO(encode(result)), allow_pickle=False) as archive:
+        for name, value in decode(encode(result)).items():
+            assert np.asarray(value).tobytes() == archive[name].tobytes()
+
+
+def test_what_unfolds_when_read_is_refused():
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, x=np.zeros(1 << 20))
+    with pytest.raises(DamagedStore, match="compressed"):
+        decode(buffer.getvalue())
+
+
+def test_a_header_that_promises_more_than_there_is_is_refused():
+    npy = io.BytesIO()
+    np.save(npy, np.zeros(4))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("x.npy", npy.getvalue().replace(b"'shape': (4,)", b"'shape': (9,)"))
+    with pytest.raises(DamagedStore, match="cannot be read"):
+        decode(buffer.getvalue())

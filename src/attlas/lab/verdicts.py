@@ -103,7 +103,8 @@ def verdicts(
             stored = {r.key: r for r in shipped_records([claim])}
             records = [stored[cell.key] for cell in cells if cell.key in stored]
         verdict = _judge(claim, tier, records) if len(records) == len(cells) else None
-        runs = _runs(claim, tier, stored) if repeats and not own_design else {}
+        known = {seed: verdict} if verdict is not None else {}
+        runs = _runs(claim, tier, stored, known) if repeats and not own_design else {}
         judged.append(Judged(claim, len(cells), records, verdict, lent and bool(records), runs))
     return judged
 
@@ -132,13 +133,15 @@ def agreement(entry: Judged, tier: Tier, seed: int = 0) -> str:
     return "agrees" if max(apart, default=0.0) < CLOSE else f"agrees, numbers {max(apart):.1g} intervals apart"
 
 
-def _runs(claim: Claim[Any], tier: Tier, stored: Mapping[str, Record]) -> dict[int, Verdict]:
-    """Return the verdicts of all finished runs of a tier, pilots left out."""
+def _runs(
+    claim: Claim[Any], tier: Tier, stored: Mapping[str, Record], known: Mapping[int, Verdict]
+) -> dict[int, Verdict]:
+    """Return the verdicts of all finished runs of a tier, pilots left out; those known already are not judged again."""
     runs = {}
     for number in sorted({record.seed // SEEDS_PER_RUN for record in stored.values()}):
         keys = [cell.key for cell in plan([claim], tier, number)] if number < PILOTS else []
         if keys and all(key in stored for key in keys):
-            runs[number] = _judge(claim, tier, [stored[key] for key in keys])
+            runs[number] = known.get(number) or _judge(claim, tier, [stored[key] for key in keys])
     return runs
 
 

@@ -15,7 +15,7 @@ def shares(law, seeds=12, scatter=0.03):
         Measurement(
             Point(heads=m, k=k),
             seed,
-            {"agree": [law(m, w) ** (k - 1) * np.exp(rng.normal(0, scatter)) for w in WINDOWS], "rows": 1e4},
+            {"agree": [law(m, w) ** (k - 1) * np.exp(rng.normal(0, scatter)) for w in WINDOWS], "rows": 1e8},
         )
         for k in (2, 3)
         for m in (2, 3, 4, 5, 6)

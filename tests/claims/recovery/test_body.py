@@ -12,7 +12,7 @@ from attlas.recovery.examples import Examples
 from .small import turned, worded
 
 
-def bodies(inside=0.95, random=0.2, whole=False, third=0.6, close=0.97, seeds=12):
+def bodies(inside=0.95, random=0.2, whole=None, third=0.6, close=0.97, seeds=12):
     rng = np.random.default_rng(0)
     found = []
     for p, _ in CLAIM.tiers["quick"]:
@@ -25,7 +25,7 @@ def bodies(inside=0.95, random=0.2, whole=False, third=0.6, close=0.97, seeds=12
                     {
                         "inside": [share / 3, share / 2, share, share],
                         "random": [random / 3, random / 2, random + rng.normal(0, 0.01), 3 * random],
-                        "whole": [whole] * p.heads,
+                        "whole": [p.n > 4000 if whole is None else whole] * p.heads,
                         "needed": [8.0] * p.heads,
                         "close": close + rng.normal(0, 0.01),
                         "far": 0.9,
@@ -40,7 +40,8 @@ def test_true_heads_must_be_inside_and_random_ones_outside():
     turned(CLAIM, bodies())
     assert CLAIM.verdict(bodies(inside=0.7)).outcome is Outcome.REFUTED
     assert CLAIM.verdict(bodies(random=0.6)).outcome is Outcome.REFUTED
-    assert CLAIM.verdict(bodies(whole=True)).outcome is Outcome.REFUTED
+    assert CLAIM.verdict(bodies(whole=True)).outcome is Outcome.REFUTED  # few examples do not suffice
+    assert CLAIM.verdict(bodies(whole=False)).outcome is Outcome.REFUTED  # many do
     assert CLAIM.verdict(bodies(third=0.95)).outcome is Outcome.REFUTED
     assert CLAIM.verdict(bodies(close=0.86)).outcome is Outcome.REFUTED
     assert CLAIM.verdict(bodies(seeds=1)).outcome is Outcome.INCONCLUSIVE

@@ -1,4 +1,4 @@
-"""recovery.body: the sculpted body contains the parameters, up to a slack, and not wholly."""
+"""recovery.body: the sculpted body contains the parameters up to a slack; wholly only if examples are many."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.recovery.kit.tasks import planted
 from attlas.claims.series import Series, gather
-from attlas.claims.verdict import Test, Verdict, above, below, between, decide
+from attlas.claims.verdict import Test, Verdict, above, below, decide
 from attlas.numerics import stream
 from attlas.recovery.body import Body
 from attlas.recovery.sculpt import rounds
@@ -27,8 +27,9 @@ SLACKS = (0.1, 0.3, 1.0, 3.0)  # half-thickness of a slab, in logits
 SLACK = 1.0  # of the tests: a factor e in the odds of attention
 INSIDE = 0.9  # the share of slabs and half-spaces that two true heads must satisfy
 OUTSIDE = 0.4  # the share that a random head of the same law may satisfy
-WHOLE = 0.2  # the share of heads inside the whole body
-WINDOW = 0.0  # by which the share is higher in the better half of the rows: any difference tells
+FEW, MANY = 4000, 16_000  # examples
+WHOLE = {FEW: below(0.2), MANY: above(0.3)}  # the share of heads inside the whole body, two tokens
+WINDOW = 0.0  # by which the share is higher in the better half of the rows, with few examples: any difference tells
 LOST = 0.1  # by which it is lower with a third head
 
 
@@ -86,7 +87,7 @@ def _rows(body: Body) -> NDArray[np.intp]:
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """Two true heads satisfy nearly all constraints with slack, random ones few; hardly a head satisfies all of them."""
+    """Two true heads satisfy nearly all constraints with slack, random ones few; all of them only with many examples."""
     one = SLACKS.index(SLACK)
     points = list(dict.fromkeys(m.point for m in measurements))
     if not any(p.heads == 2 for p in points):
@@ -112,15 +113,19 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
                 tests.append(Test(f"{label} share inside, less than with two heads", mean(lost), above(LOST)))
             continue
         tests += [
-            Test(f"{label} {SHARE}", mean(inside), between(INSIDE, 1.0)),
+            Test(f"{label} {SHARE}", mean(inside), above(INSIDE)),
             Test(
                 f"{label} share of the body around a random head",
                 mean([r["random"][one] for r in mine]),
                 below(OUTSIDE),
             ),
-            Test(f"{label} heads inside the whole body", share([x for r in mine for x in r["whole"]]), below(WHOLE)),
-            Test(f"{label} {CLOSER}", mean([r["close"] - r["far"] for r in mine]), above(WINDOW)),
         ]
+        whole = share([x for r in mine for x in r["whole"]])
+        if point.n == FEW or (point.n, point.k) == (MANY, 2):
+            tests.append(Test(f"{label} {WHOLLY}", whole, WHOLE[point.n]))
+        numbers |= whole.numbers(f"{label} {WHOLLY}")
+        if point.n == FEW:
+            tests.append(Test(f"{label} {CLOSER}", mean([r["close"] - r["far"] for r in mine]), above(WINDOW)))
         exact = min(float(np.mean([slack == 0 for slack in r["needed"]])) for r in mine)
         tests.append(Test(f"{label} bodies without any error", Exact(exact), below(1.0)))
     found = [test.estimate.value for test in tests if test.name.endswith(SHARE)]
@@ -131,19 +136,24 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
 
 
 SHARE = "share of the body around a true head"
+WHOLLY = "heads inside the whole body"
 CLOSER = "share in rows that agree better, more than in the rest"
 
 
 def finding(numbers: Numbers) -> str:
     """Return how often."""
-    name = next((name for name in numbers if name.endswith(SHARE)), None)
-    if name is None:
+    few, many = (next((n for n in numbers if n.endswith(f"n={size} {SHARE}")), None) for size in (FEW, MANY))
+    if few is None or many is None:
         raise LookupError(SHARE)
-    whole = numbers[name.replace(SHARE, "heads inside the whole body")]
-    needed = numbers[name.replace(SHARE, "slack that a head needs, median")]
+    inside, whole, needed = (
+        [numbers[name.replace(SHARE, what)] for name in (few, many)]
+        for what in (SHARE, WHOLLY, "slack that a head needs, median")
+    )
     return (
-        f"With a slack of one logit a true head satisfies {numbers[name]:.1%} ± {numbers[f'{name} ±']:.1%} of a sculpted"
-        f" body's constraints, but {whole:.0%} of heads satisfy all: the median head needs a slack of {needed:.0f}"
+        f"With a slack of one logit a true head satisfies {inside[0]:.1%} ± {numbers[f'{few} ±']:.1%} of a sculpted body's"
+        f" constraints from {FEW} examples, where {whole[0]:.0%} of heads satisfy all of them (the median head needs a slack"
+        f" of {needed[0]:.2g}), and {inside[1]:.1%} ± {numbers[f'{many} ±']:.1%} from {MANY}, where {whole[1]:.0%} do"
+        f" ({needed[1]:.2g})"
     )
 
 
@@ -190,12 +200,14 @@ def cost(point: Point) -> Cost:
 
 CLAIM = Claim(
     id="recovery.body",
-    version=2,
+    version=5,
     statement=(
         "The body that agreeing examples carve contains the parameters up to a slack: with one logit of slack two true heads"
         " satisfy more than 90 % of its slabs and half-spaces (d = 8, logits of standard deviation 3) and a random head"
-        " fewer than 40 %. Rows on which heads agree better are read better, a third head costs more than 0.1 of the share,"
-        " and fewer than 20 % of heads satisfy all constraints. Chen and Li's (2024) body contains all heads."
+        " fewer than 40 %. A third head costs more than 0.1 of the share. Whether the whole body holds a head is a matter of"
+        " examples: of sequences of two tokens, 4000 give a body with fewer than 20 % of the heads inside, 16,000 one with"
+        " more than 30 %. With 4000, rows on which heads agree better are read better. Chen and Li's (2024) body contains"
+        " all heads."
     ),
     formula=(
         r"\lvert\langle x_r(x_b-x_c)^\top,\Theta_i\rangle-\log(p_b/p_c)\rvert<1,\qquad"
@@ -204,10 +216,10 @@ CLAIM = Claim(
     source="chen2024provably, the body of its algorithm; thresholds, windows and slack are ours",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(), Point(k=3), Point(heads=3)], seeds=[16, 16, 12]),
+        "quick": Sweep([Point(), Point(k=3), Point(n=MANY), Point(heads=3)], seeds=[20, 16, 24, 12]),
         "full": Sweep(
-            [Point(n=n, k=k) for n in (4000, 16_000) for k in (2, 3)]
-            + [Point(heads=m, n=n) for m in (3, 4) for n in (4000, 16_000)],
+            [Point(n=n, k=k) for n in (FEW, MANY) for k in (2, 3)]
+            + [Point(heads=m, n=n) for m in (3, 4) for n in (FEW, MANY)],
             seeds=40,
         ),
     },
@@ -227,7 +239,7 @@ CLAIM = Claim(
             "The heads lie inside the body that examples on which they agree carve, with high probability.",
             lambda numbers: (
                 f"{finding(numbers)}. Where attention is nearly zero or one, heads that agree in attention to 0.1 differ by"
-                " several logits"
+                " several logits; more examples leave rows on which they agree more closely"
             ),
         )
     ],
@@ -240,12 +252,18 @@ CLAIM = Claim(
             change=changed(lambda r, size: {"inside": [size * x for x in r["inside"]]}),
         ),
         Mutation(
-            "every head is inside: the truth leaks, {size:g}",
+            "every head is inside: the truth leaks",
             (1.0,),
             1.0,
             change=changed(
                 lambda r, _: {"inside": [1.0] * len(SLACKS), "whole": [True] * len(r["whole"]), "needed": [0.0]}
             ),
+        ),
+        Mutation(
+            "no head is ever inside a whole body",
+            (0.0,),
+            0.0,
+            change=changed(lambda r, _: {"whole": [False] * len(r["whole"])}),
         ),
         Mutation(
             "the body is so large that it holds {size:g} of everything",
@@ -257,6 +275,9 @@ CLAIM = Claim(
     unseen="What the body tells beyond its constraints, and a slack below one logit.",
     design=(
         "In a pilot 96 % of constraints held, 18 and 25 % around random heads, no head was inside the whole body; 16 layers"
-        " show all of it."
+        " show all of it. Before version 4 the claim said that hardly any head is ever inside a whole body. The full tier"
+        " refuted that: 71 % (57 to 83) are with 16,000 examples. That run served as the pilot of this version, whose data"
+        " are its own; 24 layers put the interval of such a share above 0.3 with probability 0.99. Version 5 drops an upper"
+        " edge of 1 from the share of constraints: no share can pass it, and two of five intervals touched it."
     ),
 )

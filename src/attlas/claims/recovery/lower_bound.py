@@ -138,7 +138,7 @@ def _guessed(measurements: Any, size: float) -> Any:
 
 CLAIM = Claim(
     id="recovery.lower-bound",
-    version=2,
+    version=4,
     statement=(
         "At a fixed budget, learners fall to chance on parities as m grows from 2 to 7: L-BFGS and Adam have the sign of a"
         " parity of 2 coordinates right more than 70 % of the time on tokens they have not seen; from 5 coordinates on they"
@@ -154,7 +154,7 @@ CLAIM = Claim(
     tiers={
         "quick": Sweep(
             [Point(hidden=m) for m in (2, 3, 4, 5, 6, 7)] + [Point(hidden=m, learner="adam") for m in (2, 5)],
-            seeds=[5, 3, 3, 5, 5, 5, 5, 4],
+            seeds=[5, 3, 3, 8, 8, 8, 5, 8],
         ),
         "full": Sweep(
             [
@@ -198,6 +198,8 @@ CLAIM = Claim(
     unseen="How the steps that are needed grow with m, and learners that are no descent.",
     design=(
         "In a pilot accuracies were 0.81 at two coordinates and 0.48 to 0.49 from four on, with a scatter of 0.02, and 0.95"
-        " or more on controls; five layers suffice. At m = 5 it shares the sizes of recovery.hard-instances, not its data."
+        " or more on controls. Five runs of an earlier design with five layers, two of them undecided, served as"
+        " a second pilot: with eight layers the interval of a mean is 0.02 wide on either side, and a region of 0.06 is met"
+        " with probability 0.99. At m = 5 it shares the sizes of recovery.hard-instances, not its data."
     ),
 )
