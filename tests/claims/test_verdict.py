@@ -171,6 +171,24 @@ def test_power_is_that_of_the_theory_not_of_the_luck_of_the_runs():
     assert design.as_measured < 0.5
 
 
+def test_what_is_paired_stays_paired_where_points_have_other_numbers_of_seeds():
+    """Two learners on the same data, one of them on more: their difference scatters hardly, each alone a lot."""
+    counts = {1: 12, 2: 40, 3: 1}
+    data = np.random.default_rng(6).normal(size=40)
+    runs = [Measurement(Point(d=d), seed, {"x": data[seed]}) for d, count in counts.items() for seed in range(count)]
+
+    def paired(measurements):
+        own = {d: {m.seed: m.result["x"] for m in measurements if m.point.d == d} for d in counts}
+        assert {d: len(results) for d, results in own.items()} == counts
+        assert [own[2][seed] for seed in own[1]] == list(own[1].values())
+        means.append(np.mean(list(own[2].values())))
+        return decide([Test("difference", Exact(0.0), below(1.0))])
+
+    means: list[float] = []
+    assert power(claim_of(paired), runs, designs=(1.0,), draws=300).designs[0].supported == 1
+    assert np.std(means[1:]) == pytest.approx(data.std() / np.sqrt(40), rel=0.15)
+
+
 def test_broken_learners_are_measured_with_the_claims_own_seeds():
     seen = []
 

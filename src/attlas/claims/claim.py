@@ -112,7 +112,8 @@ class Claim(Generic[P]):
     id : str
         Never changes.
     version : int
-        Raise it when `measure` changes its numbers; results of other versions are then not used.
+        Raise it when the design changes, or `measure` its numbers; results of other versions are then not used, and the
+        new one draws data of its own.
     statement : str
     source : str
         Key of ``references.bib``, and where in it.

@@ -39,6 +39,16 @@ def test_only_an_aligned_correlation_may_gain():
     assert outcome(world(seeds=1)) is Outcome.INCONCLUSIVE
 
 
+def test_a_level_that_one_run_does_not_reach_leaves_the_others_their_say():
+    def stopped(rows):
+        biased = rows[0].result["biased"]
+        biased[:, 2] = np.maximum(biased[:, 2], 0.101)
+        return rows
+
+    assert outcome(stopped(world())) is Outcome.INCONCLUSIVE
+    assert outcome(stopped(world(rotated=1.3))) is Outcome.REFUTED
+
+
 @pytest.mark.parametrize("mutation", claim.CLAIM.mutations, ids=lambda m: m.name)
 def test_mutations_refute_it(mutation):
     found = claim.CLAIM.verdict(mutation.applied(world(), mutation.sizes[-1], claim.CLAIM.own_seed))

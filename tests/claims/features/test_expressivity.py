@@ -43,6 +43,15 @@ def test_more_heads_express_more():
     assert (many < few).all()
 
 
+def test_a_head_that_hardly_any_sequence_activates_does_not_spoil_the_fit(monkeypatch):
+    """Without a ridge its values are those of rounding, and one fresh sequence makes the error tens of times as large."""
+    point, unlucky = claim.Point(heads=128), 1914240755
+    usual = np.median([claim.measure(point, s)["errors"] for s in range(5)], axis=0)
+    assert (claim.measure(point, unlucky)["errors"] < 2 * usual).all()
+    monkeypatch.setattr(claim, "RIDGE", 1e-13)
+    assert claim.measure(point, unlucky)["errors"][3] > 20 * usual[3]
+
+
 def test_its_words_and_points():
     words = claim.CLAIM.found(claim.CLAIM.verdict(world()))
     assert "for the slowest of the targets" in words

@@ -24,7 +24,7 @@ from attlas.claims.verdict import Test, Verdict, about, decide
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-EPS = 0.05
+EPS = 0.1  # one run has twice the best error, like a draw from the posterior: averaging must remove nine tenths of that
 FITTED = 1e-6  # without noise a larger loss means that descent got stuck or gave up
 KINDS = ("single", "averaged", "limit")
 SINGLE = "one run over message passing"
@@ -64,7 +64,7 @@ def measure(point: Point, seed: int) -> Result:
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """The error of infinitely many starts over that of message passing on the same data is 1 at the largest d, to 5 %.
+    """The error of infinitely many starts over that of message passing on the same data is 1 at the largest d, to 10 %.
 
     Only runs that fitted their data are used. Smaller sizes are reported: the ratio does not follow 1 + C/d.
     """
@@ -125,11 +125,11 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def cost(point: Point) -> Cost:
-    """Expect some six hundred steps of two products with all starts, and message passing."""
+    """Expect some hundreds of steps of two products with all starts, and message passing."""
     n, r = point.alpha * point.d**2, point.rho * point.d
     step = 4 * n * 2 * point.d * r * point.inits / 4e10 + 1.5e-8 * n * 2 * r * point.inits + 1.5e-4
     amp = amp_cost(aim.Softmax(2), point.d, point.alpha)
-    return Cost(600 * step + amp.seconds, int(80_000_000 + 40 * n * 2 * r * point.inits))
+    return Cost(0.03 + 100 * step + amp.seconds, int(80_000_000 + 40 * n * 2 * r * point.inits))
 
 
 def finding(numbers: Numbers) -> str:
@@ -165,11 +165,11 @@ def _starts_kept(result: Result, size: float) -> Result:
 
 CLAIM = Claim(
     id="aim.gradient-descent",
-    version=3,
+    version=4,
     statement=(
         "Gradient descent on a softmax layer, averaged over its initialisations, reaches the Bayes-optimal error, as"
-        " Boncoraglio et al. say: over infinitely many starts that of message passing on the same data, to 5 % at the"
-        " largest d tried (40 in the quick tier, 120 in the full one)."
+        " Boncoraglio et al. say: over infinitely many starts that of message passing on the same data, to 10 % at the"
+        " largest d tried (60 in the quick tier, 120 in the full one)."
     ),
     formula=(
         r"\frac{1}{d}\left\lVert S-\frac{1}{K}\sum_{k=1}^{K}\hat S_k\right\rVert^2\to V"
@@ -178,7 +178,7 @@ CLAIM = Claim(
     source="boncoraglio2025bayes, gradient descent and averaging",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d) for d in (16, 24, 40)], seeds=(8, 8, 30)),
+        "quick": Sweep([Point(d=d) for d in (24, 40, 60)], seeds=(8, 8, 12)),
         "full": Sweep(
             [Point(alpha=a, rho=rho, d=d) for a, rho in ((0.1, 0.5), (0.1, 1.0)) for d in (40, 80, 120)],
             seeds=(20, 12, 10) * 2,
@@ -213,8 +213,12 @@ CLAIM = Claim(
         ),
     ],
     design=(
-        "In a pilot the ratio scattered by 0.055 from data set to data set at d = 40, so that 30 of them know it to 0.01 and"
-        " support a true claim with probability 0.9. It rose with d, faster than 1/d allows: nothing is extrapolated."
+        "One run has twice the best error, as a draw from the posterior would; 10 % means that averaging removes nine tenths"
+        " of that excess. It was the tolerance before the pilot of version 3, which cut it to 5 % and is withdrawn. In a"
+        " pilot (run 1000) of 12 data sets at d = 60 the ratio scattered by 0.045: 12 fresh ones know it to 0.013, and would"
+        " support a true claim in over 99 % of runs. It was 1.19 there, after 1.04, 1.08 and 1.13 at d = 16, 24 and 40 in"
+        " version 3: a refutation was expected when this design was registered. The ratio grows with d, so nothing is"
+        " extrapolated."
     ),
-    unseen="What other losses, step sizes and scales of the start would reach.",
+    unseen="What other losses, step sizes and scales of the start would reach, and whether the gap closes at larger d.",
 )

@@ -117,7 +117,7 @@ def cost(point: Point) -> Cost:
     """Expect what message passing takes."""
     if not point.d:
         return Cost(0.05, 80_000_000)
-    return amp_cost(aim.Hardmax(2), point.d, point.alpha, steps=25, score=HARDMAX_SCORE)
+    return amp_cost(aim.Hardmax(2), point.d, point.alpha, steps=55, score=HARDMAX_SCORE)
 
 
 def finding(numbers: Numbers) -> str:

@@ -26,7 +26,7 @@ HOLLOW: dict[str, Any] = {
     "markerfacecolor": "white",
     "alpha": 0.6,
 }  # marks beside the main ones of a learner
-SCORE, HARDMAX_SCORE = 2e-7, 4e-6  # seconds for the score of one sequence
+SCORE, HARDMAX_SCORE = 5e-8, 1e-6  # seconds for the score of one sequence
 
 
 def draw_task(channel: aim.Channel, d: int, alpha: float, rho: float, seed: int) -> aim.Task:
@@ -159,7 +159,7 @@ def perfect_learner() -> Mutation:
 def amp_cost(channel: aim.Channel, d: int, alpha: float, steps: int = 40, score: float = SCORE) -> Cost:
     """Expect `steps` iterations of two products, one eigendecomposition and the scores, `score` seconds each."""
     n, T = alpha * d**2, channel.tokens
-    iteration = 6e-11 * n * T * d**2 + 5e-9 * d**3 + 1.5e-5 * d + 1e-3 + score * n
+    iteration = 1.5e-11 * n * T * d**2 + 1.2e-9 * d**3 + 4e-6 * d + 2e-4 + score * n
     return Cost(steps * iteration, int(80_000_000 + 32 * n * T * d))
 
 

@@ -129,7 +129,7 @@ def _miscounted(measurements: Sequence[Measurement[Point]], size: float) -> list
 
 CLAIM = Claim(
     id="aim.sequence-length",
-    version=2,
+    version=4,
     statement=(
         "Learning curves of softmax attention for all sequence lengths T are one curve in alpha (T^2 + T - 2): message"
         " passing with T = 2, 3 and 6 extrapolates to the same error, that of the theory, to 5 %."
@@ -140,7 +140,7 @@ CLAIM = Claim(
     tiers={
         "quick": Sweep(
             [Point(tokens=T, d=d) for T in (2, 3, 6) for d in (24, 40, 64, 100)],
-            seeds=(30, 16, 12, 14) * 3,
+            seeds=(40, 24, 16, 20) * 3,
         ),
         "full": Sweep(
             [Point(tokens=T, A=A, d=d) for T in (2, 3, 4, 5, 6) for A in (0.2, 0.35, 0.6) for d in (40, 64, 100, 160)],
@@ -166,7 +166,8 @@ CLAIM = Claim(
     ],
     unseen="Differences between lengths of less than 5 %, and any at finite d.",
     design=(
-        "In a pilot errors over V scattered by 2/d to 3/d; sizes and seeds give standard errors of 1 % at d = infinity, and"
-        " support a true theory with probability 0.9."
+        "In a pilot (eight runs of version 2 from 1000 on) the limits were 1.000 for all three lengths, with standard errors"
+        " of 0.003; errors over V scattered by 2.2/d and fell as 1 + C/d with C = 1.1 to 1.6. Simulated so, these sizes and"
+        " seeds support a true theory in 97 % of 600 runs; in the rest one length happens to miss the law 1/d."
     ),
 )

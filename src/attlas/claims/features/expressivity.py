@@ -27,6 +27,7 @@ SLOPES = (-3.0, -1.0)  # -1 is proved; faster than -3 would be a leak
 FLOOR = 1e-10  # errors below it are rounding
 TARGETS = ("keys 1", "keys 2", "query 2", "correlation 1", "correlation 2")
 RATIO = 4  # samples per trained number: errors are 4/3 of the least, at every M
+RIDGE = 1e-8  # over the mean eigenvalue: for heads that hardly any training sequence activates; else it changes nothing
 
 
 class Point(Settings):
@@ -47,7 +48,7 @@ def measure(point: Point, seed: int) -> Result:
     model = features.RandomAttentionFeatures(point.heads, random_state=seed).fit(X)
     F = model.transform(X)
     G = F.T @ F
-    coefficients = solve(factor(G, 1e-13 * float(np.trace(G)) / p), F.T @ Y)
+    coefficients = solve(factor(G, RIDGE * float(np.trace(G)) / p), F.T @ Y)
     return {"errors": np.mean((model.transform(fresh) @ coefficients - expected) ** 2, axis=0) / expected.var(0)}
 
 
@@ -102,7 +103,7 @@ def finding(numbers: Numbers) -> str:
 def cost(point: Point) -> Cost:
     """Expect the features and their Gram matrix."""
     p = point.heads * (point.d + 1)
-    return Cost(0.05 + 1e-10 * RATIO * p * p * p, 150_000_000 + 16 * (RATIO * p + 4000) * p)
+    return Cost(0.005 + 2.7e-11 * RATIO * p * p * p, 150_000_000 + 16 * (RATIO * p + 4000) * p)
 
 
 def _slower(measurements: Sequence[Measurement[Point]], size: float) -> list[Measurement[Point]]:
@@ -115,7 +116,7 @@ def _slower(measurements: Sequence[Measurement[Point]], size: float) -> list[Mea
 
 CLAIM = Claim(
     id="features.expressivity",
-    version=2,
+    version=4,
     statement=(
         "M random heads express key averages, correlations and query functions to a squared error that falls at least as"
         " fast as 1/M (Fu et al. 2023 prove that much), and no faster than 1/M^3, from M = 32 on."
@@ -127,7 +128,7 @@ CLAIM = Claim(
     source="fu2023random, theorem 1",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(heads=M) for M in (32, 64, 128, 256)], seeds=(12, 12, 10, 8)),
+        "quick": Sweep([Point(heads=M) for M in (32, 64, 128, 256)], seeds=(8, 8, 8, 6)),
         "full": Sweep(
             [Point(heads=M) for M in (32, 64, 128, 256, 512, 1024)]
             + [Point(heads=M, d=6, keys=6) for M in (128, 256, 512, 800)],
@@ -162,7 +163,8 @@ CLAIM = Claim(
     ),
     unseen="errors that are wrong by the same factor at every M, such as those on the training sequences",
     design=(
-        "A pilot (run 1000, 42 runs) has slopes of -1.34 to -2.43 with errors of 0.04 to 0.07: supported in all"
-        " resampled runs."
+        "In one of 210 runs of version 2 a head that hardly any training sequence activates had a huge value, and errors 20"
+        " times too large; a ridge of 1e-8 of the mean eigenvalue removes that and changes other errors by less than 1e-4."
+        " In a pilot of 924 runs with it no error is so far off, and these seeds support the claim in all of 300 draws."
     ),
 )

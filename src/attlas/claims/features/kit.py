@@ -116,13 +116,25 @@ def delayed(sizes: ArrayLike, curve: ArrayLike, factor: float) -> Array:
     return np.stack(columns, axis=1).reshape(error.shape)
 
 
+def reached(costs: ArrayLike) -> bool:
+    """Return whether all sample costs lie within the sizes that were run."""
+    found = np.asarray(costs, dtype=float)
+    return bool(np.all(np.isfinite(found) & (found > 0)))
+
+
 def censored(tests: Sequence[Test], costs: ArrayLike) -> Verdict | None:
     """Return what can be said where some cost was not reached: None if all were.
+
+    Parameters
+    ----------
+    tests : sequence of Test
+        Those that need no cost, such as the error at the largest n, and those whose costs were `reached`.
+    costs : array_like
 
     Raises
     ------
     Undecided
-        If none of the tests, such as the error at the largest n, is refuted.
+        If none of the tests is refuted.
     """
     found = np.asarray(costs, dtype=float)
     missing = int(np.sum(~np.isfinite(found) | (found <= 0)))
@@ -175,4 +187,4 @@ def labels(points: Sequence[Settings]) -> dict[Settings, str]:
 def kernels_cost(n: int, keys: int, n_test: int) -> Cost:
     """Expect an unbiased and a biased kernel, and a path of factorisations of each."""
     rows = n * (n / 2 + n_test)
-    return Cost(0.2 + (4.3e-8 * keys**2 + 5e-7) * rows + 1.2e-9 * n**3, int(200_000_000 + 30 * n * (n + n_test)))
+    return Cost(0.08 + (2.8e-8 * keys**2 + 2.6e-7) * rows + 1.9e-10 * n**3, int(200_000_000 + 30 * n * (n + n_test)))

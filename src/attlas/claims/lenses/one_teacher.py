@@ -259,16 +259,16 @@ def cost(point: Point) -> Cost:
     n, d, r = point.alpha * point.d**2, point.d, point.rho * point.d
     step = {
         "amp": amp_cost(CHANNEL, d, point.alpha, 1).seconds,
-        "descent": 3e-4 + n * r * point.starts * (8e-11 * d + 2.4e-8),
-        "trained": 4e-4 + 1.2e-10 * n * d**2 + 5e-9 * d**3,
-        "varpro": 8e-11 * d**6 + 1.3e-10 * n * d**4,
-        "features": 1.3e-8 * n**3 + 3.6e-9 * n**2 * d**2,
+        "descent": 1e-4 + n * r * point.starts * (3e-11 * d + 1e-8),
+        "trained": 7e-5 + 3e-11 * n * d**2 + 1e-9 * d**3,
+        "varpro": 2.5e-11 * d**6 + 4e-11 * n * d**4,
+        "features": 4e-9 * n**3 + 1.1e-9 * n**2 * d**2,
     }[point.learner]
     below_, above_ = {"amp": (45, 280), "descent": (400, 1700), "trained": (800, 250)}.get(
         point.learner, (18, 18) if point.learner == "varpro" else (1, 1)
     )
     held = {"descent": 100 * n * r * point.starts, "varpro": 40 * d**4, "features": 200 * n**2}.get(point.learner, 0)
-    return Cost(0.05 + (above_ if _recovered(point) else below_) * step, int(150_000_000 + held))
+    return Cost(0.01 + (above_ if _recovered(point) else below_) * step, int(150_000_000 + held))
 
 
 def finding(numbers: Numbers) -> str:
@@ -313,10 +313,14 @@ _FULL = [
 ]
 
 
-def _seeds(points: Sequence[Point], counts: tuple[int, int, int]) -> list[int]:
-    """Return the seeds of points where learners are ranked, of the small ones among these, and beyond recovery."""
-    ranked, small, beyond = counts
-    return [beyond if point.alpha >= 0.2 else small if point.d < 32 else ranked for point in points]
+def _seeds(points: Sequence[Point], counts: tuple[int, int, int, int]) -> list[int]:
+    """Return the seeds of message passing where learners are ranked, of the others, of small sizes, and beyond recovery."""
+    passing, ranked, small, beyond = counts
+    large = {"amp": passing}
+    return [
+        beyond if point.alpha >= 0.2 else small if point.d < 32 else large.get(point.learner, ranked)
+        for point in points
+    ]
 
 
 def _times(*names: str) -> Callable[[Sequence[Measurement[Point]], float], list[Measurement[Point]]]:
@@ -366,7 +370,7 @@ MUTATIONS = (
 
 CLAIM = Claim(
     id="lenses.one-teacher",
-    version=2,
+    version=4,
     statement=(
         "On one softmax teacher (two tokens, width d/2; the same data for all) no learner has less than 0.95 of the error of"
         " the Bayes limit (d = 32, from 0.05 and 0.1 d^2 samples), and message passing less than 1.15 of it. Averaged"
@@ -382,8 +386,8 @@ CLAIM = Claim(
     source="boncoraglio2025bayes, boncoraglio2025inductive, chen2024provably and fu2023random; the comparison is ours",
     settings=Point,
     tiers={
-        "quick": Sweep(_QUICK, seeds=_seeds(_QUICK, (14, 12, 5))),
-        "full": Sweep(_FULL, seeds=_seeds(_FULL, (10, 10, 6))),
+        "quick": Sweep(_QUICK, seeds=_seeds(_QUICK, (40, 10, 8, 4))),
+        "full": Sweep(_FULL, seeds=_seeds(_FULL, (10, 10, 10, 6))),
     },
     measure=measure,
     judge=judge,
@@ -404,9 +408,9 @@ CLAIM = Claim(
         " averaged descent and weight decay, on which theory says nothing."
     ),
     design=(
-        "In a pilot of 14 data sets message passing had 1.06 ± 0.05 times the limit's error (99 %) and the nearest orders"
-        " were ten standard errors clear; beyond recovery five data sets suffice, as errors are below 1e-3 or about 0.8."
-        " That pilot was small: in one of 100 data sets the ratio scatters by 0.08, not 0.065, about 1.08, and these seeds"
-        " support a true claim in 60 % of runs only (40 data sets of message passing would in 99 %)."
+        "The 70 data sets of version 2 at d = 32, with other random numbers, are the pilot: message passing has 1.07 times"
+        " the limit's error and scatters by 0.09, so that 14 of them support a true claim in half of the draws and 40 in"
+        " 99.5 % of 200. The other orders are seven standard errors clear with 14 data sets; ten suffice, and beyond"
+        " recovery four, as errors are below 1e-3 or about 0.8."
     ),
 )

@@ -217,7 +217,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def cost(point: Point) -> Cost:
     """Expect some three hundred steps at each number of samples, more at smaller decays."""
-    seconds = 0.45 * (1 + (point.d / 22) ** 2.2) * (0.03 / point.decay) ** 0.4
+    seconds = 0.12 * (1 + (point.d / 22) ** 2.2) * (0.03 / point.decay) ** 0.4
     return Cost(seconds, int(60_000_000 + 100 * point.d**3))
 
 
@@ -251,7 +251,7 @@ def _flat(result: Result, size: float) -> Result:
 
 CLAIM = Claim(
     id="trained.double-descent",
-    version=2,
+    version=4,
     statement=(
         "With noise and a decay far below the best, the error peaks near the interpolation threshold, where and as high as"
         " the theory of Boncoraglio et al. 2025 says: at the largest d its place to 10 %, its height to 25 %; the best decay"
@@ -264,7 +264,7 @@ CLAIM = Claim(
     source="boncoraglio2025inductive; derived again",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(d=d) for d in (24, 44)], seeds=(4, 9)),
+        "quick": Sweep([Point(d=d) for d in (24, 44)], seeds=(4, 22)),
         "full": Sweep([Point(d=d, decay=0.01) for d in (40, 60, 90)], seeds=(16, 12, 12)),
     },
     measure=measure,
@@ -289,9 +289,11 @@ CLAIM = Claim(
         ),
     ],
     design=(
-        "A pilot showed that with less noise or decay single samples with very negative outputs govern the error before the"
-        " peak at d < 100; noise 4 and decay 0.03 avoid that. At d = 44 the standard errors of place and height are 1.5 and"
-        " 2 %, and a true theory is supported in over 95 % of runs; corrections of finite size lie inside the tolerances."
+        "With less noise or decay single samples with very negative outputs govern the error before the peak at d < 100;"
+        " noise 4 and decay 0.03 avoid that. The 45 runs of version 2 at d = 44, with other random numbers, are the pilot:"
+        " the peak lies at 0.96 of its place and is 1.12 times as high, by finite size, and scatters by 0.05 and 0.10 from"
+        " run to run. Nine seeds support the claim in 45 % of draws from them, 20 in 99 %; 22 in 95 % of draws from all 155"
+        " runs that there are now, in which the peak is a little higher, 1.13."
     ),
     unseen="the cusp of the limit without decay: at these sizes single samples with very negative outputs hide it",
 )

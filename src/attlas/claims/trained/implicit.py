@@ -137,7 +137,7 @@ def cost(point: Point) -> Cost:
     """Expect the steps of two descents, most of them overhead at small sizes, and those of the splitting."""
     n, r = point.alpha * point.d**2, point.student * point.d
     steps = min(point.steps, 1500)
-    seconds = 0.2 + steps * (6e-4 + 8e-10 * n * point.d * r) + 1e-6 * n * point.d**2
+    seconds = 0.05 + steps * (7e-5 + 1e-10 * n * point.d * r) + 2e-7 * n * point.d**2
     return Cost(seconds, int(80_000_000 + 100 * n * point.d + 24 * point.d**4))
 
 

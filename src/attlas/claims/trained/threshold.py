@@ -125,7 +125,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def cost(point: Point) -> Cost:
     """Expect a dozen problems of some hundred steps."""
-    return Cost(0.09 * (point.d / 10) * (1 + (point.d / 20) ** 2), int(60_000_000 + 24 * point.d**4))
+    return Cost(0.022 * (point.d / 10) * (1 + (point.d / 20) ** 2), int(60_000_000 + 24 * point.d**4))
 
 
 def finding(numbers: Numbers) -> str:
