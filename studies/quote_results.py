@@ -14,7 +14,7 @@ which points are kept::
     <!-- table aim.state-evolution: rows=channel,alpha columns=d rho=1.0 -->
     <!-- end of table -->
 
-The full tier is quoted where it is shipped, else run 0 of the quick one.
+The full tier is quoted where it is shipped, else run 0 of the quick one; "quick" or "full" before the claim's name insists.
 """
 
 import re
@@ -30,26 +30,28 @@ from attlas.claims.learners import learner
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-NUMBER = re.compile(r"(?P<said>[-−\d.e]+(?: ± [\d.e-]+)?)<!-- (?P<claim>[a-z]+\.[a-z-]+): (?P<test>[^>]+?) -->")
-TABLE = re.compile(
-    r"(?P<head><!-- table (?P<claim>[a-z]+\.[a-z-]+): (?P<how>[^>]+?) -->\n).*?(?P<end><!-- end of table -->)", re.S
-)
+SOURCE = r"(?P<tier>quick |full |)(?P<claim>[a-z]+\.[a-z-]+)"
+NUMBER = re.compile(rf"(?P<said>[-\d.e]+(?: ± [\d.e-]+| \([-\d.e to]+\))?)<!-- {SOURCE}: (?P<test>[^>]+?) -->")
+TABLE = re.compile(rf"(?P<head><!-- table {SOURCE}: (?P<how>[^>]+?) -->\n).*?(?P<end><!-- end of table -->)", re.S)
 
 
 def quoted(page: str) -> str:
     """Return a page with every quoted number and table as the shipped results have it."""
-    page = NUMBER.sub(lambda m: m[0].replace(m["said"], number(m["claim"], m["test"]), 1), page)
-    return TABLE.sub(lambda m: m["head"] + table(m["claim"], m["how"]) + m["end"], page)
+    page = NUMBER.sub(lambda m: m[0].replace(m["said"], number(judged(m["claim"], m["tier"]), m["test"]), 1), page)
+    return TABLE.sub(lambda m: m["head"] + table(judged(m["claim"], m["tier"]), m["how"]) + m["end"], page)
 
 
-def number(claim: str, name: str) -> str:
-    """Return the number of a test with half of its 99 % interval, as prose has it: 0.991 ± 0.027."""
-    verdict = judged(claim).verdict
-    tests = [test for test in verdict.tests if name in test.name] if verdict else []
+def number(entry: lab.Judged, name: str) -> str:
+    """Return the number of a test with its 99 % interval, as prose has it: 0.991 ± 0.027, or 1 (0.97 to 1) if lopsided."""
+    known = entry.verdict.tests if entry.verdict else ()
+    tests = [test for test in known if test.name == name] or [test for test in known if name in test.name]
     if len(tests) != 1:
-        raise SystemExit(f"{claim} has {len(tests)} tests whose names contain {name!r}; it must be one")
+        raise SystemExit(f"{entry.claim.id} has {len(tests)} tests whose names contain {name!r}; it must be one")
     (test,) = tests
-    return told(test.estimate.value, 0.0 if test.exact else float(np.ptp(test.estimate.interval())) / 2)
+    value, (low, high) = test.estimate.value, test.estimate.interval()
+    if not test.exact and abs(high + low - 2 * value) > 0.1 * (high - low):
+        return f"{value:.3g} ({low:.2g} to {high:.2g})"
+    return told(value, 0.0 if test.exact else (high - low) / 2)
 
 
 def told(value: float, half: float) -> str:
@@ -60,11 +62,10 @@ def told(value: float, half: float) -> str:
     return f"{value:.{places}f} ± {half:.{places}f}"
 
 
-def table(claim: str, how: str) -> str:
+def table(entry: lab.Judged, how: str) -> str:
     """Return the points of a claim's figure as a table in Markdown: mean and standard error of the last digits."""
     options = dict(part.split("=", 1) for part in how.split())
     rows, column = options.pop("rows").split(","), options.pop("columns")
-    entry = judged(claim)
     found: dict[tuple[str, ...], dict[Any, str]] = {}
     theory: dict[tuple[str, ...], set[str]] = {}
     for point in points(entry):
@@ -106,11 +107,13 @@ def brief(value: float, error: float) -> str:
 
 
 @cache
-def judged(claim: str) -> lab.Judged:
-    """Return what came with attlas of a claim: the full tier where there is one."""
-    none = ROOT / "no-such-store.db"
-    full, quick = (lab.verdicts([claim], tier, store=none, shipped=True)[0] for tier in ("full", "quick"))
-    return full if full.verdict else quick
+def judged(claim: str, tier: str) -> lab.Judged:
+    """Return what came with attlas of a claim: at the tier that is named, or the full one where there is one."""
+    for name in (tier.strip(),) if tier else ("full", "quick"):
+        (found,) = lab.verdicts([claim], name, store=ROOT / "no-such-store.db", shipped=True)
+        if found.verdict:
+            return found
+    raise SystemExit(f"no results of {claim} came with attlas, {tier or 'at any tier'}")
 
 
 def main() -> None:
