@@ -11,6 +11,12 @@ from attlas.context.theory import Theory as Theory
 from attlas.context.theory import theory as theory
 from attlas.context.best_ridge import BestRidge as BestRidge
 from attlas.context.best_ridge import best_ridge as best_ridge
+from attlas.context.curve import curve as curve
+
+# Theory at a finite d
+from attlas.context.finite_size import FiniteSize as FiniteSize
+from attlas.context.finite_size import finite_size as finite_size
+from attlas.context.finite_size import finite_size_of as finite_size_of
 
 # Tasks and sequences, drawn from their exact law
 from attlas.context.tasks import TaskSet as TaskSet

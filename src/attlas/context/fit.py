@@ -42,8 +42,8 @@ def fit(
         Beside the *sum* of squares; 0 gives the smallest of all Gamma that fit best.
     solver : {"auto", "cg", "dual", "primal"}
         Conjugate gradients (4 n d^2 steps an iteration, no memory beside the data), one factorisation of n x n numbers, or
-        one of d^2 (d + 1)^2 numbers. "auto" takes the cheapest that fits into 2 GB. All agree where all apply: without ridge,
-        "dual" needs at most as many sequences as parameters, "primal" at least as many.
+        one of d^2 (d + 1)^2 numbers. "auto" takes the cheapest that fits into 2 GB. All agree where all apply: without
+        ridge, "dual" needs at most as many sequences as parameters, "primal" at least as many.
     column : bool, default True
         Whether the layer may use the label energy, the last entry of h. It costs O(1/d) on new tasks and is worth nothing.
     tol, max_steps, progress
