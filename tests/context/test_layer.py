@@ -178,16 +178,20 @@ def test_the_population_is_the_limit_of_many_sequences_and_a_minimum():
 
 
 def test_the_population_learner_and_the_theory():
-    """Diversity: d = 100 and ten sets of tasks, without the column, against simulation and theory (rho = 0.1)."""
-    for kappa, alpha, simulated, error in ((0.5, 10, 0.5536, 2e-4), (1.25, 100, 0.0176, 3e-4), (2, 10, 0.1195, 3e-4)):
-        values = [
-            context.population(context.draw_tasks(100, alpha, kappa, 0.1, seed), column=False).errors().icl - 0.1
-            for seed in range(10)
+    """Diversity, without the column, rho = 0.1: d = 100 against simulation, extrapolated in 1/d against the theory."""
+
+    def excess(d, alpha, kappa):
+        errors = [
+            context.population(context.draw_tasks(d, alpha, kappa, 0.1, seed), column=False).errors().icl - 0.1
+            for seed in range(20)
         ]
-        spread = np.std(values, ddof=1) / np.sqrt(10)
-        assert np.mean(values) == pytest.approx(simulated, abs=3 * np.hypot(spread, error) + 5e-5)
+        return np.mean(errors), np.std(errors, ddof=1) / np.sqrt(20)
+
+    for kappa, alpha, simulated, error in ((0.5, 10, 0.5536, 2e-4), (1.25, 100, 0.0176, 3e-4), (2, 10, 0.1195, 3e-4)):
+        (small, small_error), (large, large_error) = excess(50, alpha, kappa), excess(100, alpha, kappa)
+        assert large == pytest.approx(simulated, abs=3 * np.hypot(large_error, error) + 5e-5)
         limit = context.theory(alpha, kappa, inf, 0, 0.1).icl - 0.1
-        assert np.mean(values) == pytest.approx(limit, abs=3.5 * spread, rel=1e-3)
+        assert 2 * large - small == pytest.approx(limit, abs=3.3 * np.hypot(2 * large_error, small_error))
     every = context.draw_tasks(30, 2, inf, 0.1, 0)
     layer = context.population(every, column=False)
     assert layer.errors().icl == layer.errors().idg == pytest.approx(1.1 - 1 / (1 + 1 / 60 + 0.55), rel=1e-12)
