@@ -1,6 +1,6 @@
 """`attlas predict context`: what a trained layer of linear attention reaches on new and on training tasks."""
 
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -103,7 +103,7 @@ def _draw(rows: list[dict[str, Any]], ranges: list[str], target: Path) -> None:
         which = ", ".join(f"{name} {value:.3g}" for name, value in zip(others, curve, strict=True))
         which = f", {which}" if which else ""
         for name, label, style in (("icl", "new tasks", "-"), ("idg", "training tasks", "--")):
-            values = [row[name] if isfinite(row[name]) else None for row in mine]
+            values = [row[name] if isfinite(row[name]) else nan for row in mine]
             axis.plot(places, values, linestyle=style, color=colour, label=f"{label}{which}")
         if i == 0 or "alpha" in others or "noise" in others:
             axis.plot(places, [row["bayes"] for row in mine], linestyle=":", **(THEORY | {"color": colour}))

@@ -32,7 +32,7 @@ def context_diagram(dataset: "xarray.Dataset") -> "Figure":
     if len(dataset["icl"].dims) != 2:
         raise InputError(f"a diagram needs errors over two ranges; got {len(dataset['icl'].dims)}")
     across = next(name for name in _ACROSS if name in dataset["icl"].dims)
-    (up,) = (name for name in dataset["icl"].dims if name != across)
+    (up,) = (str(name) for name in dataset["icl"].dims if name != across)
     figure = Figure(figsize=(9.6, 3.9), layout="constrained")
     for axis, name, title in zip(
         figure.subplots(1, 2), ("icl", "idg"), ("error on new tasks", "error on training tasks"), strict=True
