@@ -22,8 +22,13 @@ LABELS = {
 }
 _COLOURS = {NEW: COLOURS[0], OLD: COLOURS[1], TUNED: COLOURS[2], BAYES: "#777777"}
 _STYLES: dict[str, dict[str, Any]] = {TUNED: {"dash": "dash", "width": 1.8}, BAYES: {"dash": "dot", "width": 1.8}}
-_SIGNS = {"alpha": "α", "kappa": "κ", "tau": "τ", "ridge": "ridge", "noise": "noise"}
-_ENDLESS, _TRANSITION = "new tasks, endless training", "and endless contexts"
+_SIGNS = {"alpha": "α", "kappa": "κ", "tau": "τ", "ridge": "λ", "noise": "noise"}
+_ENDLESS, _TRANSITION = "endless training", "endless training and contexts"
+_TICKS = {
+    "error": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20),
+    "kappa": (0.1, 0.2, 0.5, 1, 2, 5, 10),
+    "alpha": (0.2, 1, 5, 20, 100, 1000),
+}
 
 
 def summary(view: View[list[Run]]) -> str:
@@ -57,9 +62,9 @@ def draw(axis: str) -> Callable[[View[list[Run]]], Figure]:
             "layout": layout(
                 f"{LABELS[axis]}<br>({_named(state, axis)})",
                 "error",
-                xaxis={} if axis == "tau" else _logarithmic(),
-                yaxis=_logarithmic() | {"range": _range(traces, state)},
-                shapes=[_upright(_position(state, axis), axis != "tau", "#888888")],
+                xaxis={} if axis == "tau" else _logarithmic(_TICKS[axis]),
+                yaxis=_logarithmic(_TICKS["error"]) | {"range": _range(traces, state)},
+                shapes=_here(theory.settings_of(state)[axis]),
             ),
         }
 
@@ -208,8 +213,8 @@ def _close(one: float, other: float) -> bool:
 def _named(state: State, *but: str) -> str:
     """Return the settings in words, for a figure that leaves the page."""
     at = theory.settings_of(state)
-    values = {name: "∞" if value == inf else f"{value:.3g}" for name, value in at.items()}
-    return ", ".join(f"{_SIGNS[name]} = {value}" for name, value in values.items() if name not in but)
+    values = {name: "∞" if value == inf else f"{value:.2g}" for name, value in at.items()}
+    return ", ".join(f"{_SIGNS[name]} {value}" for name, value in values.items() if name not in but)
 
 
 def _elsewhere(view: View[Any]) -> str:
@@ -218,12 +223,8 @@ def _elsewhere(view: View[Any]) -> str:
     return f" The store has simulations at {'; at '.join(sorted(places)[:3])}." if places else ""
 
 
-def _position(state: State, axis: str) -> float:
-    return theory.settings_of(state)[axis]
-
-
-def _logarithmic() -> dict[str, Any]:
-    return {"type": "log", "dtick": "D2", "minor": {"showgrid": False}}
+def _logarithmic(ticks: tuple[float, ...]) -> dict[str, Any]:
+    return {"type": "log", "tickvals": list(ticks), "ticktext": [f"{tick:g}" for tick in ticks]}
 
 
 def _range(traces: list[Trace], state: State) -> list[float]:
@@ -233,9 +234,7 @@ def _range(traces: list[Trace], state: State) -> list[float]:
     return [float(np.log10(0.8 * low)), float(np.log10(min(1.25 * max(values), 30)))]
 
 
-def _upright(x: float, logarithmic: bool, colour: str) -> dict[str, Any]:
-    if x == inf:
-        return {}
-    place = float(np.log10(x)) if logarithmic else x
-    ends = {"type": "line", "x0": place, "x1": place, "yref": "paper", "y0": 0, "y1": 1}
-    return ends | {"line": {"width": 1, "color": colour}}
+def _here(x: float) -> list[dict[str, Any]]:
+    """Return the line at the position of the slider; a number of tasks without end has none."""
+    ends = {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1}
+    return [ends | {"line": {"width": 1, "color": "#888888"}}] if x < inf else []
