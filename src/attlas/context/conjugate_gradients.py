@@ -1,12 +1,14 @@
 """Conjugate gradients on the matrix of a layer, without ever forming its n x d^2 design."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from attlas.numerics import Event, Progress, Solution, Status
 
 Array = NDArray[np.float64]
-_BYTES = 1 << 19  # of a block's intermediate rows: they stay in cache between the two products
+_BYTES = 1 << 18  # of a block's intermediate rows: they stay in cache between the two products
 
 
 def conjugate_gradients(
@@ -41,14 +43,15 @@ def conjugate_gradients(
         Its history is the residual before the first step and after each.
     """
     precondition = _preconditioner(X, H, penalty)
-    residual = _adjoint(X, H, y)
+    design = Design(X, H)
+    residual = design.adjoint(y)
     size = max(float(np.linalg.norm(residual)), np.finfo(float).tiny)
     Gamma = np.zeros_like(residual)
     z = residual @ precondition
     direction, weight = z.copy(), float(np.vdot(residual, z))
     history = [float(np.linalg.norm(residual)) / size]
     while len(history) <= max_steps and history[-1] > tol:
-        image = _normal(X, H, direction) + penalty * direction
+        image = design.normal(direction) + penalty * direction
         step = weight / float(np.vdot(direction, image))
         Gamma += step * direction
         residual -= step * image
@@ -75,30 +78,42 @@ def _preconditioner(X: Array, H: Array, penalty: float) -> Array:
     return np.linalg.inv((H.T @ H) / d + penalty * np.eye(width))
 
 
-def _normal(X: Array, H: Array, Gamma: Array) -> Array:
-    """Return X^T diag((X Gamma o H) 1) H, in blocks of rows."""
-    rows = max(1, _BYTES // (8 * H.shape[1]))
-    total, buffer = np.zeros_like(Gamma), np.empty((min(rows, len(X)), H.shape[1]))
-    for start in range(0, len(X), rows):
-        x, h = X[start : start + rows], H[start : start + rows]
-        block = np.matmul(x, Gamma, out=buffer[: len(x)])
-        fitted = np.einsum("nj,nj->n", block, h)
-        total += x.T @ np.multiply(fitted[:, None], h, out=block)
-    return total
+class Design:
+    """The n x d d' design x o h, never formed: its products with a matrix Gamma and with a vector, in blocks of rows."""
 
+    def __init__(self, X: Array, H: Array) -> None:
+        self.X, self.H = X, H
+        self._rows = max(1, min(len(X), _BYTES // (8 * H.shape[1])))
+        self._buffer = np.empty((self._rows, H.shape[1]))
 
-def _adjoint(X: Array, H: Array, y: Array) -> Array:
-    """Return X^T diag(y) H, in blocks of rows."""
-    rows = max(1, _BYTES // (8 * H.shape[1]))
-    total = np.zeros((X.shape[1], H.shape[1]))
-    for start in range(0, len(X), rows):
-        block = slice(start, start + rows)
-        total += X[block].T @ (y[block, None] * H[block])
-    return total
+    def blocks(self) -> Iterator[tuple[slice, Array, Array, Array]]:
+        """Return rows, X and H there, and room for as many rows of H."""
+        for start in range(0, len(self.X), self._rows):
+            rows = slice(start, start + self._rows)
+            x = self.X[rows]
+            yield rows, x, self.H[rows], self._buffer[: len(x)]
 
+    def fitted(self, Gamma: Array) -> Array:
+        """Return x^T Gamma h of every sequence."""
+        return np.concatenate([np.vecdot(np.matmul(x, Gamma, out=room), h) for _, x, h, room in self.blocks()])
 
-def residual_of(X: Array, H: Array, y: Array, penalty: float, Gamma: Array) -> float:
-    """Return the residual of the normal equations over their right-hand side."""
-    right = _adjoint(X, H, y)
-    missed = right - _normal(X, H, Gamma) - penalty * Gamma
-    return float(np.linalg.norm(missed) / max(np.linalg.norm(right), np.finfo(float).tiny))
+    def adjoint(self, y: Array) -> Array:
+        """Return sum y x h^T."""
+        total = np.zeros((self.X.shape[1], self.H.shape[1]))
+        for rows, x, h, room in self.blocks():
+            total += x.T @ np.multiply(y[rows, None], h, out=room)
+        return total
+
+    def normal(self, Gamma: Array) -> Array:
+        """Return sum (x^T Gamma h) x h^T."""
+        total = np.zeros_like(Gamma)
+        for _, x, h, room in self.blocks():
+            fitted = np.vecdot(np.matmul(x, Gamma, out=room), h)
+            total += x.T @ np.multiply(fitted[:, None], h, out=room)
+        return total
+
+    def residual(self, y: Array, penalty: float, Gamma: Array) -> float:
+        """Return the residual of the normal equations over their right-hand side."""
+        right = self.adjoint(y)
+        missed = right - self.normal(Gamma) - penalty * Gamma
+        return float(np.linalg.norm(missed) / max(np.linalg.norm(right), np.finfo(float).tiny))

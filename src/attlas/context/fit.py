@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from attlas.context.conjugate_gradients import conjugate_gradients, residual_of
+from attlas.context.conjugate_gradients import Design, conjugate_gradients
 from attlas.context.direct import dual, primal
 from attlas.context.layer import Layer
 from attlas.context.sequences import Sequences
@@ -17,7 +17,7 @@ from attlas.numerics import Progress, Solution, Status
 Array = NDArray[np.float64]
 Solver = Literal["auto", "cg", "dual", "primal"]
 SOLVERS = ("auto", "cg", "dual", "primal")
-_MEMORY = 2 << 30  # bytes of a matrix that "auto" may form
+_MEMORY = 1 << 30  # bytes of a matrix that "auto" may form
 _EXACT = 1e-6  # residual of the normal equations beyond which a factorisation has lost its digits
 
 
@@ -42,7 +42,7 @@ def fit(
         Beside the *sum* of squares; 0 gives the smallest of all Gamma that fit best.
     solver : {"auto", "cg", "dual", "primal"}
         Conjugate gradients (4 n d^2 steps an iteration, no memory beside the data), one factorisation of n x n numbers, or
-        one of d^2 (d + 1)^2 numbers. "auto" takes the cheapest that fits into 2 GB. All agree where all apply: without
+        one of d^2 (d + 1)^2 numbers. "auto" takes the cheapest that fits into 1 GB. All agree where all apply: without
         ridge, "dual" needs at most as many sequences as parameters, "primal" at least as many.
     column : bool, default True
         Whether the layer may use the label energy, the last entry of h. It costs O(1/d) on new tasks and is worth nothing.
@@ -83,7 +83,7 @@ def fit(
         )
     else:
         found = _factorised(task, H, penalty, name)
-    training = float(np.mean((task.y - _fitted(task.X, H, found.value)) ** 2))
+    training = float(np.mean((task.y - Design(task.X, H).fitted(found.value)) ** 2))
     layer = Layer(
         found.value,
         found.status,
@@ -107,14 +107,8 @@ def _factorised(task: Sequences, H: Array, penalty: float, name: str) -> Solutio
             f" take {other!r}, 'cg' or 'auto'"
         )
     Gamma = (dual if name == "dual" else primal)(task.X, H, task.y, penalty)
-    residual = residual_of(task.X, H, task.y, penalty, Gamma)
+    residual = Design(task.X, H).residual(task.y, penalty, Gamma)
     return Solution(Gamma, Status.CONVERGED if residual < _EXACT else Status.INACCURATE, residual, 1)
-
-
-def _fitted(X: Array, H: Array, Gamma: Array) -> Array:
-    rows = 4096
-    parts = [np.einsum("nj,nj->n", X[a : a + rows] @ Gamma, H[a : a + rows]) for a in range(0, len(X), rows)]
-    return np.concatenate(parts)
 
 
 def _cheapest(task: Sequences, H: Array, ridge: float, tol: float) -> str:
