@@ -118,6 +118,11 @@ def test_the_published_closed_form_without_ridge(alpha, kappa, tau):
     assert context.theory(alpha, kappa, tau, 0, rho).icl == pytest.approx(expected, rel=1e-12)
 
 
+def test_a_number_of_a_public_notebook():
+    """Printed by the authors' notebook of the closed form, at tau = 0.5, alpha = 0.5, kappa = 0.1, rho = 0.1."""
+    assert context.theory(0.5, 0.1, 0.5, 0, 0.1).icl == pytest.approx(1.4898956781741148, rel=1e-14)
+
+
 @pytest.mark.parametrize("tau", [0.4, 3])
 def test_the_published_form_for_other_contexts_and_scales_of_test_tasks(tau):
     """letey2025pretrain for C_train = c I and C_test = t I, contexts of another length at test time, without ridge."""
