@@ -27,3 +27,33 @@ from attlas.context.moments import Moments as Moments
 from attlas.context.moments import fresh_moments as fresh_moments
 from attlas.context.moments import task_moments as task_moments
 from attlas.context.population import population as population
+
+# Bayes: the best that a context allows, on new tasks and on the training tasks
+from attlas.context.contexts import draw_contexts as draw_contexts
+from attlas.context.contexts import task_errors as task_errors
+from attlas.context.discrete_prior import discrete_bayes as discrete_bayes
+from attlas.context.freezing import Freezing as Freezing
+from attlas.context.freezing import freezing as freezing
+from attlas.context.gaussian_prior import InContextRidge as InContextRidge
+from attlas.context.gaussian_prior import information as information
+from attlas.context.gaussian_prior import ridge_estimate as ridge_estimate
+from attlas.context.gaussian_prior import ridge_in_context as ridge_in_context
+
+# Depth: more layers, and prompts that need them
+from attlas.context.changing_covariance import TrainedStep as TrainedStep
+from attlas.context.changing_covariance import drawn_excess as drawn_excess
+from attlas.context.changing_covariance import step_excess as step_excess
+from attlas.context.changing_covariance import trained_step as trained_step
+from attlas.context.depth import DeepLinear as DeepLinear
+from attlas.context.depth import depth_error as depth_error
+
+# Dynamics: a plateau, then a drop
+from attlas.context.plateau import Flow as Flow
+from attlas.context.plateau import gradient_flow as gradient_flow
+from attlas.context.plateau import half_time as half_time
+from attlas.context.plateau import logistic_error as logistic_error
+
+# Softmax: the full layer, trained by gradients
+from attlas.context.softmax_layer import SoftmaxFit as SoftmaxFit
+from attlas.context.softmax_layer import SoftmaxLayer as SoftmaxLayer
+from attlas.context.softmax_layer import fit_softmax as fit_softmax
