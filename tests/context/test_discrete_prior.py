@@ -55,7 +55,7 @@ def test_new_tasks_approach_the_frozen_limit_from_above():
     excess = []
     for d in (10, 20, 40):
         mean, error = simulated(d, d // 2, 2, 300, new=True, name="new tasks")
-        limit = freezing.freezing(np.log(d / 2) / d, 2, 0.1).icl
+        limit = freezing(np.log(d / 2) / d, 2, 0.1).icl
         assert mean + 3 * error > limit
         excess.append(mean - limit)
     assert 0 < excess[2] < excess[0]
@@ -64,7 +64,7 @@ def test_new_tasks_approach_the_frozen_limit_from_above():
 @pytest.mark.parametrize(("alpha", "limit", "frozen"), [(0.1, 1.010, False), (0.6, 0.1, True)])
 def test_both_phases_of_exponentially_many_tasks(alpha, limit, frozen):
     """c = 0.3, noise 0.1: k = e^(0.3 d) tasks; at d = 20 within 10 % of the limit on training tasks."""
-    theory = freezing.freezing(0.3, alpha, 0.1)
+    theory = freezing(0.3, alpha, 0.1)
     assert theory.frozen is frozen
     assert theory.idg == pytest.approx(limit, abs=5e-4)
     mean, error = simulated(20, round(np.exp(6)), alpha, 250, new=False, name="phases")
@@ -74,29 +74,29 @@ def test_both_phases_of_exponentially_many_tasks(alpha, limit, frozen):
 def test_freezing_numbers():
     for kappa, values in ((0.5, (1.118, 1.249, 1.396, 1.535)), (4, (0.742, 0.986, 1.212, 1.407))):
         for d, value in zip((10, 20, 40, 80), values, strict=True):
-            assert freezing.freezing(np.log(kappa * d) / d, 2, 0.1).icl == pytest.approx(value, abs=5e-4)
-    assert freezing.freezing(0.3, 0.6, 0.1).icl == pytest.approx(1.099, abs=5e-4)
+            assert freezing(np.log(kappa * d) / d, 2, 0.1).icl == pytest.approx(value, abs=5e-4)
+    assert freezing(0.3, 0.6, 0.1).icl == pytest.approx(1.099, abs=5e-4)
 
 
 @pytest.mark.parametrize(("alpha", "rate"), [(2, 0.168), (1, 0.224), (5, 0.140)])
 def test_where_the_bayes_learner_is_worse_than_nothing(alpha, rate):
-    below, above = (freezing.freezing(rate + step, alpha, 0.1).icl for step in (-6e-4, 6e-4))
+    below, above = (freezing(rate + step, alpha, 0.1).icl for step in (-6e-4, 6e-4))
     assert above < 1.1 < below
 
 
 def test_freezing_is_continuous_at_the_transition_and_known_at_its_ends():
     i = gaussian_prior.information(2, 0.1)
-    at, ridge = freezing.freezing(i * (1 - 1e-9), 2, 0.1), gaussian_prior.ridge_in_context(2, 0.1)
+    at, ridge = freezing(i * (1 - 1e-9), 2, 0.1), gaussian_prior.ridge_in_context(2, 0.1)
     assert at.frozen
     assert at.penalty == pytest.approx(0.1, rel=1e-4)
     assert at.icl == pytest.approx(ridge.value, rel=1e-4)
-    assert not freezing.freezing(i * 1.01, 2, 0.1).frozen
-    assert freezing.freezing(1e-7, 2, 0.1).icl == pytest.approx(2.1, abs=2e-3)
+    assert not freezing(i * 1.01, 2, 0.1).frozen
+    assert freezing(1e-7, 2, 0.1).icl == pytest.approx(2.1, abs=2e-3)
 
 
 def test_bad_input():
     with pytest.raises(InputError, match="rate"):
-        freezing.freezing(0, 2, 0.1)
+        freezing(0, 2, 0.1)
     with pytest.raises(InputError, match="noise"):
         discrete_prior.discrete_bayes(np.ones((1, 2, 3)), np.ones((1, 2)), np.ones((4, 3)), 0)
     with pytest.raises(InputError, match="tasks"):

@@ -42,8 +42,8 @@ def freezing(rate: float, alpha: float, noise: float, *, throw: bool = True) -> 
 
     If rate exceeds the information of a context, many training tasks fit each context, and the learner is ridge regression
     (`ridge_in_context`) on both kinds of task. Below, it knows which training task it sees: error `noise` there. On a
-    new task it takes the nearest of those it knows, as the ground state of a random-energy model: with the penalty t >= noise
-    at which ridge regression has used up `rate`,
+    new task it takes the nearest of those it knows, as the ground state of a random-energy model: with the penalty
+    t >= noise at which ridge regression has used up `rate`,
 
         g = (1/d) tr (X'X + t)^-1:   t g^2 + (alpha - 1 + t) g = 1,   g' = -g (1 + g)/sqrt((alpha - 1 + t)^2 + 4 t)
         (1/2) (|w_t|^2/d + t g - 1 + alpha log(1 + g) + log(1 + r) - r t g) = rate,   r = alpha/(t (1 + g))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attlas.errors import InputError
-from attlas.inputs import array, numbers, real
+from attlas.context.spectra import eigenvalues, positive_root
+from attlas.inputs import array, real
 from attlas.numerics import Solution, Status
 
 Array = NDArray[np.float64]
@@ -58,9 +58,9 @@ def ridge_in_context(
     lu2024asymptotic for the isotropic case; derived again.
     """
     alpha, noise = real(alpha, "alpha", above=0), real(noise, "noise", least=0)
-    c = np.ones(1) if spectrum is None else spectrum_of(spectrum)
+    c = np.ones(1) if spectrum is None else eigenvalues(spectrum, "spectrum")
     if np.ptp(c) == 0:
-        m, residual = float(c[0]) * _isotropic(alpha, noise / float(c[0])), 0.0
+        m, residual = _isotropic(float(c[0]), alpha, noise), 0.0
     else:
         m, residual = _structured(c, alpha, noise)
     status = Status.CONVERGED if residual < _TOL else Status.OUT_OF_STEPS
@@ -104,27 +104,17 @@ def ridge_estimate(X: ArrayLike, y: ArrayLike, noise: float, spectrum: ArrayLike
     X = array(X, "X", ("n", "l", "d"))
     y = array(y, "y", ("n", "l"), X.shape[:2])
     noise = real(noise, "noise", above=0)
-    root = np.ones(X.shape[2]) if spectrum is None else np.sqrt(spectrum_of(spectrum))
-    if len(root) != X.shape[2]:
-        raise InputError(f"spectrum must have one eigenvalue for each of the {X.shape[2]} dimensions; got {len(root)}")
+    root = np.ones(X.shape[2]) if spectrum is None else np.sqrt(eigenvalues(spectrum, "spectrum", X.shape[2]))
     scaled = X * root  # w = root * white: no division by eigenvalues that may be zero
     gram = scaled.transpose(0, 2, 1) @ scaled + noise * np.eye(X.shape[2])
     return np.asarray(root * np.linalg.solve(gram, scaled.transpose(0, 2, 1) @ y[:, :, None])[:, :, 0])
 
 
-def spectrum_of(spectrum: ArrayLike) -> Array:
-    """Return eigenvalues of a covariance: finite, none negative, not all zero."""
-    c = numbers(spectrum, "spectrum", least=0).ravel()
-    if not c.any():
-        raise InputError("spectrum has only zeros; at least one eigenvalue must be positive")
-    return c
-
-
-def _isotropic(alpha: float, noise: float) -> float:
-    """Return m of c = 1, the positive root of m^2 + (noise + alpha - 1) m = noise, without cancellation."""
-    a = noise + alpha - 1
-    root = float(np.sqrt(a * a + 4 * noise))
-    return 2 * noise / (a + root) if a > 0 else (root - a) / 2
+def _isotropic(c: float, alpha: float, noise: float) -> float:
+    """Return m of one eigenvalue, the positive root of m^2 + (noise + (alpha - 1) c) m = noise c; without noise a limit."""
+    if noise == 0:
+        return c * max(1 - alpha, 0.0)
+    return positive_root(noise + (alpha - 1) * c, noise * c)
 
 
 def _structured(c: Array, alpha: float, noise: float) -> tuple[float, float]:

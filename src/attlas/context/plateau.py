@@ -104,7 +104,7 @@ def gradient_flow(
     -------
     flow : Flow
     start : float
-        a_0 of `logistic_error` for this start; 0 if its v and u have opposite signs and the flow starts the other way.
+        a_0 of `logistic_error` for this start.
     """  # fmt: skip
     from scipy.integrate import solve_ivp
 
@@ -128,7 +128,7 @@ def gradient_flow(
     status = Status.CONVERGED if run.success else Status.OUT_OF_STEPS
     half = _crossing(t[: len(error)], error, 1 + noise - 1 / (2 * b))
     flow = Flow(error, status, 0.0, int(run.nfev), times=t, half_time=half)
-    start = (scale + u) ** 2 / (4 * np.sqrt(d)) if scale + u > 0 else 0.0
+    start = (scale + u) ** 2 / (4 * np.sqrt(d))
     return flow.or_raise("the gradient flow") if throw else flow, float(start)
 
 
