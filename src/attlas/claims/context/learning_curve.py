@@ -103,11 +103,17 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     """Errors against 1/d with the theory's, for every setting and kind of error."""
     rows = [
-        (name, {"setting": label(m.point)}, 1 / m.point.d, m.result[key], m.result[f"theory_{key}"])
+        (name, _settings(m.point), 1 / m.point.d, m.result[key], m.result[f"theory_{key}"])
         for key, name in KINDS.items()
         for m in measurements
     ]
     return gather(rows, "1/d", "error")
+
+
+def _settings(point: Point) -> dict[str, float]:
+    """Return what the explorer finds the point by."""
+    kappa = np.inf if point.kappa is None else point.kappa
+    return {"alpha": point.alpha, "kappa": kappa, "tau": point.tau, "ridge": point.ridge, "noise": point.noise}
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
