@@ -203,8 +203,8 @@ CLAIM = Claim(
     settings=Point,
     tiers={
         "quick": Sweep(
-            [Point(scale=s, d=d) for d in (12, 20, 32) for s in (1e-2, 1e-3, 1e-4)],
-            seeds=(10, 10, 10, 10, 10, 10, 5, 5, 5),
+            [Point(scale=s, d=d) for d in (12, 18, 26) for s in (1e-2, 1e-3, 1e-4)],
+            seeds=(8, 8, 8, 8, 8, 8, 5, 5, 5),
         ),
         "full": Sweep([Point(scale=s, d=d) for d in (16, 32, 64) for s in (1e-2, 1e-3, 1e-4, 1e-5)], seeds=8),
     },
@@ -230,6 +230,9 @@ CLAIM = Claim(
         ),
         Mutation("the test tasks leak: the error ends at {size:g} of what it is", (0.5,), 0.5, change=scaled("end")),
     ],
-    design="to be written after the pilot",
+    design=(
+        "Batches of d² keep the noise of the steps at one per cent of the end. Starts of all scales share their"
+        " direction, so that slopes of half-times have standard errors of at most 1 %; finite steps delay by 1 %."
+    ),
     unseen="training on a fixed set of contexts, keys and queries apart, and optimisers that adapt their steps",
 )

@@ -268,6 +268,10 @@ CLAIM = Claim(
             "the test tasks leak: errors are {size:g} of what they are", (0.1,), 0.1, change=scaled("errors", "excess")
         ),
     ],
-    design="to be written after the pilot",
+    design=(
+        "The excess is the squared distance from ridge regression, which is exact in the mean and scatters far less"
+        " than the difference of errors. At d = 20 pilots showed corrections beyond 1/d from five layers on: sizes"
+        " start at 30. Factors per layer were 0.01 above the theory at d = 160."
+    ),
     unseen="trained networks: these layers have the weights that theory gives them; tasks that are not isotropic",
 )

@@ -191,7 +191,7 @@ CLAIM = Claim(
     tiers={
         "quick": Sweep(
             [Point(**s, d=d) for s in SETTINGS for d in (24, 32, 44, 60)],
-            seeds=(120, 60, 26, 12) * len(SETTINGS),
+            seeds=(110, 56, 24, 12) * len(SETTINGS),
         ),
         "full": Sweep(
             [Point(**s, d=d) for s in SETTINGS for d in (30, 45, 70, 110)],
@@ -238,6 +238,11 @@ CLAIM = Claim(
             change=scaled("icl"),
         ),
     ],
-    design="to be written after the pilot",
+    design=(
+        "A pilot with a ridge of 0.2 at tau = 1 left the training error too uncertain; with these ridges a second"
+        " pilot gave standard errors of the limits of at most 0.9 % on new and 0.8 % on training tasks, and 2.2 % of"
+        " the training error: a true theory is supported in 96 % of runs. The error on training tasks is divided by"
+        " the power of the drawn tasks, which takes a quarter of its scatter."
+    ),
     unseen="a theory wrong by less than 5 %, and errors without ridge, which approach their limits more slowly",
 )
