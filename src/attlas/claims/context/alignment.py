@@ -200,7 +200,7 @@ CLAIM = Claim(
     tiers={
         "quick": Sweep([Point(tasks=t, d=d) for t in ("few", "many") for d in (18, 26, 38)], seeds=(120, 70, 36) * 2),
         "full": Sweep(
-            [Point(tasks=t, d=d) for t in ("few", "many") for d in (20, 30, 45, 70)], seeds=(300, 200, 100, 40) * 2
+            [Point(tasks=t, d=d) for t in ("few", "many") for d in (20, 30, 45, 70)], seeds=(300, 200, 100, 30) * 2
         ),
     },
     measure=measure,

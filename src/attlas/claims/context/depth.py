@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LAYERS = 6
 COUNT = 20  # contexts of a run
 WITHIN = 0.05  # of e_T, as d grows
-RATE = 0.06  # of the factor by which the excess falls from layer to layer
+RATE = 0.08  # of the factor by which the excess falls from layer to layer
 FIRST = 2  # of the layers over which that factor is measured: 3 to 6
 BETTER = 0.7  # logarithm: the misfit of a power law over that of an exponential
 

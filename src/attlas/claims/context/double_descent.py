@@ -247,7 +247,7 @@ CLAIM = Claim(
     settings=Point,
     tiers={
         "quick": Sweep([Point(d=d) for d in (16, 24, 32)], seeds=(60, 40, 30)),
-        "full": Sweep([Point(d=d) for d in (16, 24, 36, 54)], seeds=(200, 150, 100, 60)),
+        "full": Sweep([Point(d=d) for d in (16, 24, 36, 48)], seeds=(200, 150, 80, 24)),
     },
     measure=measure,
     judge=judge,

@@ -185,7 +185,7 @@ CLAIM = Claim(
     settings=Point,
     tiers={
         "quick": Sweep([Point(d=d) for d in (28, 36, 48, 64)], seeds=(80, 50, 28, 12)),
-        "full": Sweep([Point(d=d) for d in (32, 48, 72, 108)], seeds=(400, 300, 200, 80)),
+        "full": Sweep([Point(d=d) for d in (32, 44, 60, 84)], seeds=(300, 200, 120, 50)),
     },
     measure=measure,
     judge=judge,

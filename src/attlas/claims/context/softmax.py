@@ -198,7 +198,7 @@ CLAIM = Claim(
     tiers={
         "quick": Sweep([Point(kappa=None), Point(kappa=1.0)], seeds=(8, 40)),
         "full": Sweep(
-            [Point(kappa=k, d=d, n=n) for d, n in ((6, 8000), (10, 16000)) for k in (None, 1.0)], seeds=(10, 40, 6, 24)
+            [Point(kappa=k, d=d, n=n) for d, n in ((6, 8000), (10, 10000)) for k in (None, 1.0)], seeds=(10, 40, 4, 14)
         ),
     },
     measure=measure,
