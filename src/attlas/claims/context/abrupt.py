@@ -131,10 +131,13 @@ def _waits(measurements: Sequence[Measurement[Point]]) -> list[float]:
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     """Half-times against the scale of the start, and the law."""
-    rows = [
-        ("half-time", {"d": m.point.d}, m.point.scale, m.result["half"], m.result["theory_half"]) for m in measurements
-    ]
+    rows = [("half-time", {"d": m.point.d}, m.point.scale, m.result["half"], _typical(m.point)) for m in measurements]
     return gather(rows, "scale of the start", "time at which half of the drop is done")
+
+
+def _typical(point: Point) -> float:
+    """Return the half-time of a start whose matrix has no trace: most have little."""
+    return context.half_time(point.d, ALPHA, NOISE, point.scale**2 / (4 * np.sqrt(point.d)))
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
@@ -203,8 +206,8 @@ CLAIM = Claim(
     settings=Point,
     tiers={
         "quick": Sweep(
-            [Point(scale=s, d=d) for d in (12, 18, 26) for s in (1e-2, 1e-3, 1e-4)],
-            seeds=(8, 8, 8, 8, 8, 8, 5, 5, 5),
+            [Point(scale=s, d=d) for d in (12, 18, 24) for s in (1e-2, 1e-3, 1e-4)],
+            seeds=(8, 8, 8, 8, 8, 8, 6, 6, 6),
         ),
         "full": Sweep([Point(scale=s, d=d) for d in (16, 32, 64) for s in (1e-2, 1e-3, 1e-4, 1e-5)], seeds=8),
     },

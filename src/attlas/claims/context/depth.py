@@ -217,7 +217,7 @@ CLAIM = Claim(
         "T layers of linear attention on new tasks have the error e_T, from the orthogonal polynomials of the"
         " Marchenko-Pastur law: T = 1 to 6, to 5 % as d grows. What is left above ridge regression on the context"
         " falls geometrically rather than as a power of T: from 3 to 6 layers by the predicted factor per layer, to"
-        " 0.05."
+        " 0.08."
     ),
     formula=(
         r"e_T=\rho+1-\sum_{t<T}\frac{\langle p_t,\frac{1}{x+c}\rangle^2}{\langle p_t,p_t\rangle},\quad"

@@ -10,7 +10,7 @@ from attlas import context
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.context.kit import SIZES, bayes, best_ridge, fit_cost, floors, leaked, own, points, predicted
 from attlas.claims.estimate import finite_size
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, above, between, decide
@@ -138,9 +138,10 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         look = {"color": COLOURS[(1, 0, 2)[i]], "fmt": MARKERS[i], "linestyle": "none"}
         main = one.settings["d"] == largest
         drawn(axis, points(one), one.name if main else "", **look, **({} if main else {"alpha": 0.3}))
-    ticks = (0.8, 1.0, 1.2, 1.5, 2.0)
-    axis.set_yticks(np.log(ticks), [f"{t:g}" for t in ticks])
+    levels = (0.8, 1.0, 1.2, 1.5)
+    axis.set_yticks(np.log(levels), [f"{level:g}" for level in levels])
     axis.set(xlabel=r"examples of a context over $d$, $\alpha$", ylabel="error on new tasks", xscale="log")
+    ticks(axis, (2, *ALPHAS, 80))
     axis.legend(frameon=False, fontsize=9)
     return figure
 

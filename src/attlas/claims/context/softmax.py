@@ -138,7 +138,7 @@ def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw errors of the three layers side by side, for few tasks and endless ones."""
-    figure, axes = panels(2)
+    figure, axes = panels(2, height=4.0)
     point = measurements[0].point
     largest = max(m.point.d for m in measurements)
     found = [s for s in series(measurements) if s.settings["d"] == largest]
@@ -152,7 +152,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             xlim=(0.6, 2.4), ylim=(0, None), xlabel="training tasks", title=f"error on {kind} tasks, $d={largest}$"
         )
     axes[0].set_ylabel("error")
-    axes[1].legend(frameon=False, fontsize=8)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, fontsize=9, loc="outside lower center", ncol=5)
     return figure
 
 
