@@ -234,6 +234,10 @@ CLAIM = Claim(
         ),
         Mutation("the test tasks leak: errors are {size:g} of what they are", (0.1,), 0.1, change=scaled("icl")),
     ],
-    design="to be written after the pilot",
+    design=(
+        "Layers of a set share their random numbers, which takes out most of the scatter; in a pilot the extrapolated"
+        " gains had standard errors of at most 0.007, and a true theory is supported in over 95 % of runs. With a"
+        " ridge of 0.001 and many tasks corrections beyond 1/d appeared; hence 0.02."
+    ),
     unseen="which exponent is the best, and distributions that are no powers",
 )

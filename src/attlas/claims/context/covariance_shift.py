@@ -225,6 +225,10 @@ CLAIM = Claim(
         ),
         Mutation("the test prompts leak: excesses are {size:g} of what they are", (0.0,), 0.0, change=scaled("excess")),
     ],
-    design="to be written after the pilot",
+    design=(
+        "In a pilot extrapolated steps had standard errors of at most 0.4 %, the excess of one layer 0.5 % and of two"
+        " 1 %. Steps of eight layers are not tested: at these lengths training makes them a third smaller, against"
+        " what the length leaves open."
+    ),
     unseen="layers with steps of their own, and an excess of deep networks below what the length of prompts allows",
 )

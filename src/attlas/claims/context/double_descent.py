@@ -274,6 +274,11 @@ CLAIM = Claim(
             change=scaled("tuned", "with_column"),
         ),
     ],
-    design="to be written after the pilot",
+    design=(
+        "In a pilot the peak stood 3.6 to 4.2 above its neighbours in logarithms with a scatter of 1.5, at every d;"
+        " exponent and height at the peak had standard errors of 0.006 and 0.013 at d = 32, and finite sizes moved the"
+        " height by 4 % and tuned errors by 3 % at most: the tolerances cover that. Ridges of 0.01 and 0.001 lie above"
+        " the smallest eigenvalues at these d."
+    ),
     unseen="where the peak is to better than d sequences, and the form of its flanks",
 )

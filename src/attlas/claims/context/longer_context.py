@@ -223,6 +223,10 @@ CLAIM = Claim(
             "the test tasks leak: errors are {size:g} of what they are", (0.1,), 0.1, change=scaled("plain", "tuned")
         ),
     ],
-    design="to be written after the pilot",
+    design=(
+        "Pilots with d = 24 showed corrections beyond 1/d; from d = 28 on the limit of the logarithm has a standard"
+        " error of 0.014 without ridge, 0.002 with the best one, and a true theory is supported in over 95 % of runs."
+        " All lengths share tasks, queries and noise. Contexts end at 40 d because of heavy tails beyond."
+    ),
     unseen="contexts far longer than 40 d, where at these sizes single sets of tasks govern the error",
 )

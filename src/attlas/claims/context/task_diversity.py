@@ -196,6 +196,10 @@ CLAIM = Claim(
         ),
         Mutation("the test tasks leak: excesses are {size:g} of what they are", (0.01,), 0.01, change=scaled("excess")),
     ],
-    design="to be written after the pilot",
+    design=(
+        "In a pilot only k = d scattered, because its smallest eigenvalues do: many seeds there give its exponent a"
+        " standard error of 0.005. Lengths beyond 300 d are not used for it: at these d the smallest task of all then"
+        " governs. A true theory is supported in over 98 % of runs."
+    ),
     unseen="the limit of endless contexts itself, and a transition that lies within a fifth of k = d",
 )
