@@ -264,6 +264,15 @@ def test_limits():
     assert context.theory(2, 1, 2, 1e9, rho).idg == pytest.approx(1 + rho, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    "point", [(1.7, 4e5, 9e8, 1e-53, 688), (3e8, 7.6, 1.4e8, 1e-187, 0.0), (2e-5, 1e-3, 5e8, 1e-12, 0)]
+)
+def test_tiny_ridges_and_endless_data_are_the_limit(point):
+    near, limit = context.theory(*point), context.theory(*point[:3], 0, point[4])
+    assert near.converged
+    assert (near.icl, near.idg, near.training) == pytest.approx((limit.icl, limit.idg, limit.training), rel=1e-9)
+
+
 def test_the_peak():
     slopes = [
         np.log(context.theory(2, 2, 1, low, 0.1).idg / context.theory(2, 2, 1, high, 0.1).idg) / np.log(low / high)
@@ -334,4 +343,4 @@ def test_the_residual_is_that_of_the_equation():
     delta = context.theory(2, 0.5, 2, 0.05, 0.1).effective - 0.05
     for relative in (1e-3, 1e-5):
         value, slope = module._excess(at, delta + relative * (delta + 0.05))
-        assert abs(value / slope) / (delta + 0.05) == pytest.approx(relative, rel=0.02)
+        assert abs(value / slope) == pytest.approx(relative, rel=0.02)

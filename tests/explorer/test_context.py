@@ -9,7 +9,7 @@ import pytest
 
 from attlas import context
 from attlas.claims import Series
-from attlas.explorer.pages.context import PAGE, drawing, runs, theory
+from attlas.explorer.pages.context import PAGE, drawing, points, runs, theory
 from attlas.explorer.simulations import Stored
 from attlas.numerics import Event
 
@@ -120,7 +120,7 @@ def test_simulations_are_drawn_where_they_belong(monkeypatch):
     new = Stored("context.learning-curve", Series("new tasks", settings, *parts))
     endless = Stored("context.learning-curve", Series("training tasks", settings | {"kappa": None}, *parts))
     training = Stored("context.learning-curve", Series("training error", settings, *parts))
-    monkeypatch.setattr(drawing, "stored", lambda *_: [new, endless, training])
+    monkeypatch.setattr(points, "stored", lambda _store, _door, x, *_: [new, endless, training] if x == "1/d" else [])
     chosen = {"alpha": 8, "ridge": -1.3, "noise": 0.2}
     for name, place in (("sequences", 2.0), ("tasks", 0.5), ("lengths", 8.0)):
         (trace,) = [trace for trace in FIGURES[name].draw(view(**chosen))["data"] if "error_y" in trace]
@@ -131,6 +131,20 @@ def test_simulations_are_drawn_where_they_belong(monkeypatch):
     assert [trace["name"] for trace in own if "error_y" in trace] == ["training tasks"]
     assert "The store has" not in drawing.summary(view(**chosen))
     assert "The store has simulations at α 8, κ 0.5, τ 2, λ 0.05, noise 0.2; at α 8, κ ∞" in drawing.summary(view())
+
+
+def test_learners_after_endless_training_are_drawn_against_tasks(monkeypatch):
+    settings = {"tasks": "new", "d": 80, "alpha": 2.0, "tau": inf, "ridge": 0.0, "noise": 0.1}
+    parts = ("tasks over d", "error", (0.5, 2.0), (1.5, 1.3), (0.01, 0.02), (20, 20))
+    bayes = Stored("context.not-bayes", Series("Bayes of the training tasks", settings, *parts))
+    old = Stored("context.not-bayes", Series("linear attention", settings | {"tasks": "training"}, *parts))
+    monkeypatch.setattr(points, "stored", lambda _store, _door, x, *_: [bayes, old] if x == "tasks over d" else [])
+    found = drawn("tasks")
+    assert found["Bayes of the training tasks"]["y"] == [1.5, 1.3]
+    assert "linear attention" not in found  # that one is about training tasks
+    assert "Bayes of the training tasks" not in drawn("tasks", noise=0.2)
+    assert "Bayes of the training tasks" not in drawn("sequences")
+    assert "Bayes of the training tasks,2.0,1.3,0.02,20,80" in FIGURES["tasks"].data(view())
 
 
 @pytest.mark.parametrize("bad", [[1], "x", [{}], [{"seed": 10**4300}], None])

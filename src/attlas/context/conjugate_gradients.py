@@ -44,9 +44,9 @@ def conjugate_gradients(
     """
     precondition = _preconditioner(X, H, penalty)
     design = Design(X, H)
-    residual = design.adjoint(y)
-    size = max(float(np.linalg.norm(residual)), np.finfo(float).tiny)
-    Gamma = np.zeros_like(residual)
+    right = design.adjoint(y)
+    size = max(float(np.linalg.norm(right)), np.finfo(float).tiny)
+    Gamma, residual = np.zeros_like(right), right.copy()
     z = residual @ precondition
     direction, weight = z.copy(), float(np.vdot(residual, z))
     history = [float(np.linalg.norm(residual)) / size]
@@ -60,6 +60,11 @@ def conjugate_gradients(
         direction *= weight / before
         direction += z
         history.append(float(np.linalg.norm(residual)) / size)
+        if history[-1] <= tol:  # the residual that is carried along drifts from the true one: go on from that
+            residual = right - design.normal(Gamma) - penalty * Gamma
+            history[-1] = float(np.linalg.norm(residual)) / size
+            direction = residual @ precondition
+            weight = float(np.vdot(residual, direction))
         if progress is not None:
             progress(
                 Event(len(history) - 1, max_steps, f"conjugate gradients: residual {history[-1]:.1e}", history[-1])

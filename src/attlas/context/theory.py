@@ -7,7 +7,7 @@ written so that all their terms are positive: nothing cancels, at any ridge and 
 
 from dataclasses import dataclass
 from math import exp, inf, isinf, log, nan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -187,29 +187,31 @@ def _effective(at: Setting) -> tuple[float, float, float]:
 
     delta = exp(brentq(lambda x: _excess(at, exp(x))[0], log(low) - 1e-9, log(high) + 1e-9, xtol=1e-14, rtol=1e-14))
     for _ in range(2):  # Newton's steps clear the last digits
-        value, gradient = _excess(at, delta)
-        if abs(value) < 0.1 * gradient * delta:
-            delta -= value / gradient
-    value, gradient = _excess(at, delta)
+        value, slope = _excess(at, delta)
+        step = value / slope * (at.ridge + delta)
+        if abs(step) < 0.1 * delta:
+            delta -= step
+    value, slope = _excess(at, delta)
     xi = at.ridge + delta
-    return xi, at.ridge / xi, abs(value / gradient) / xi
+    return xi, at.ridge / xi, abs(value / slope)
 
 
 def _excess(at: Setting, delta: float) -> tuple[float, float]:
-    """Return tau (1 - ridge/xi) - <(s c + q) F> at xi = ridge + delta, and its slope in xi.
+    """Return tau (1 - ridge/xi) - <(s c + q) F> at xi = ridge + delta, and its slope in log xi.
 
-    Where the right-hand side is near 1, both sides are taken less 1: (tau - 1) - tau ridge/xi + xi <F>.
+    Near the interpolation point, where both sides are near 1, they are taken less 1: (tau - 1) - tau ridge/xi + xi <F>.
     """
     xi = at.ridge + delta
     s, _, rest, F = _resolvent(at, xi)
     mean, c = at.law.mean, at.law.c
     right = mean((s * c + at.q) * F)
-    value = at.tau * delta / xi - right if right < 0.5 else (at.tau - 1) - at.tau * at.ridge / xi + xi * mean(F)
-    return value, at.tau * at.ridge / (xi * xi) + mean((at.q + c * rest) * F * F)
+    less_one = (at.tau - 1) - at.tau * at.ridge / xi + xi * mean(F)
+    value = at.tau * delta / xi - right if right < 0.5 or at.tau > 2 else less_one
+    return value, at.tau * at.ridge / xi + xi * mean((at.q + c * rest) * F * F)
 
 
-def _resolvent(at: Setting, xi: float):  # type: ignore[no-untyped-def]  # floats or arrays, as the law's eigenvalues are
-    """Return s, its derivative s' by nu, s - xi s' and F = 1/(s c + nu), at nu = q + xi."""
+def _resolvent(at: Setting, xi: float) -> tuple[float, float, float, Any]:
+    """Return s, its derivative s' by nu, s - xi s' and F = 1/(s c + nu), at nu = q + xi; F is what the eigenvalues are."""
     nu, c = at.q + xi, at.law.c
     s = at.law.s(nu, at.kappa)
     F = 1 / (s * c + nu)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from attlas.claims.figure import COLOURS
 from attlas.explorer.controls import State
 from attlas.explorer.page import View
 from attlas.explorer.pages.context import theory
+from attlas.explorer.pages.context.points import LEARNERS, Point, along, close, endless, trained
 from attlas.explorer.pages.context.runs import Run
 from attlas.explorer.pages.context.theory import BAYES, NEW, OLD, SETTINGS, TUNED
 from attlas.explorer.plotting import Figure, Trace, layout, line, plain, points, table
-from attlas.explorer.simulations import stored
 
 LABELS = {
     "tau": "training sequences over d², τ",
@@ -40,7 +40,7 @@ def summary(view: View[list[Run]]) -> str:
         f" (predicting zero costs {1 + state['noise']:.3g}). With the best ridge, {best.ridge:.3g}, it would have"
         f" {best.icl:.3f} on new tasks; the best that a context allows is {bayes:.3f}."
     )
-    return text if _simulations(view, "tau") else text + _elsewhere(view)
+    return text if along(view, "tau") else text + _elsewhere(view)
 
 
 def draw(axis: str) -> Callable[[View[list[Run]]], Figure]:
@@ -53,9 +53,10 @@ def draw(axis: str) -> Callable[[View[list[Run]]], Figure]:
             for name, curve in theory.curves(state, axis).items()
         ]
         if axis == "kappa":
-            x, endless, limit = theory.diversity(state)
-            traces.append(line(x, endless, _ENDLESS, COLOURS[4], width=1.5))
+            x, reached, limit = theory.diversity(state)
+            traces.append(line(x, reached, _ENDLESS, COLOURS[4], width=1.5))
             traces.append(line(x, limit, _TRANSITION, COLOURS[4], dash="dot", width=1.5))
+            traces += _marks(endless(view), LEARNERS, legend=True)
         traces += _points(view, axis)
         return {
             "data": traces,
@@ -81,10 +82,10 @@ def data(axis: str) -> Callable[[View[list[Run]]], str]:
             for place in zip(*curve, strict=True)
         ]
         if axis == "kappa":
-            x, endless, limit = theory.diversity(view.state)
-            rows += [(_ENDLESS, *place, "", "", "", "") for place in zip(x, endless, strict=True)]
+            x, reached, limit = theory.diversity(view.state)
+            rows += [(_ENDLESS, *place, "", "", "", "") for place in zip(x, reached, strict=True)]
             rows += [(_TRANSITION, *place, "", "", "", "") for place in zip(x, limit, strict=True)]
-        for point in _simulations(view, axis):
+        for point in along(view, axis) + (endless(view) if axis == "kappa" else []):
             rows.append((point.kind, point.x, point.mean, point.error, point.seeds, point.d, point.claim))
         return table(("what", axis, "error", "standard_error", "seeds", "d", "claim"), rows)
 
@@ -137,61 +138,27 @@ def diagram_data(view: View[list[Run]]) -> str:
     return table(("kappa", "tau", "icl"), rows)
 
 
-class Point(NamedTuple):
-    """A simulation of the store: where it is on a plot, and what it found."""
-
-    kind: str
-    settings: dict[str, float]
-    x: float
-    mean: float
-    error: float
-    seeds: int
-    d: int
-    claim: str
-
-
-def _all_simulations(view: View[Any]) -> list[tuple[dict[str, float], Point]]:
-    """Return the trained layers of the store: series over 1/d whose settings are those of the theory."""
-    found = []
-    for claim, series in stored(view.store, "context", "1/d", "error", SETTINGS):
-        if series.name not in (NEW, OLD) or not set(SETTINGS) <= set(series.settings):
-            continue
-        at = {name: inf if series.settings[name] is None else float(series.settings[name]) for name in SETTINGS}
-        found += [
-            (at, Point(series.name, at, np.nan, mean, error, seeds, round(1 / x), claim))
-            for x, mean, error, seeds in zip(series.x, series.mean, series.standard_error, series.seeds, strict=True)
-        ]
-    return found
-
-
-def _simulations(view: View[Any], axis: str) -> list[Point]:
-    """Return the simulations at the settings of the page, wherever they are along the axis."""
-    at = theory.settings_of(view.state)
-    others = [name for name in SETTINGS if name != axis]
-    return [
-        point._replace(x=settings[axis])
-        for settings, point in _all_simulations(view)
-        if settings[axis] < inf and all(_close(settings[name], at[name]) for name in others)
-    ]
+def _marks(found: list[Point], colours: dict[str, str], legend: bool) -> list[Trace]:
+    """Return points of the store with their standard errors, a trace for each kind; larger d, larger points."""
+    traces = []
+    for kind in dict.fromkeys(point.kind for point in found):
+        mine = [point for point in found if point.kind == kind]
+        sizes = [6 + p.d / 12 for p in mine]
+        marks = points([p.x for p in mine], [p.mean for p in mine], kind, colours[kind], size=sizes)
+        bars = {"error_y": {"type": "data", "array": plain([p.error for p in mine])}, "showlegend": legend}
+        traces.append(marks | bars | {"text": [f"d = {p.d}, {p.seeds} seeds ({p.claim})" for p in mine]})
+    return traces
 
 
 def _points(view: View[list[Run]], axis: str) -> list[Trace]:
     """Return the simulations of the store, and the visitor's runs."""
-    traces = []
-    found = _simulations(view, axis)
-    for kind in dict.fromkeys(point.kind for point in found):
-        mine = [point for point in found if point.kind == kind]
-        marks = points(
-            [p.x for p in mine], [p.mean for p in mine], kind, _COLOURS[kind], size=[6 + p.d / 12 for p in mine]
-        )
-        bars = {"error_y": {"type": "data", "array": plain([p.error for p in mine])}, "showlegend": False}
-        traces.append(marks | bars | {"text": [f"d = {p.d}, {p.seeds} seeds ({p.claim})" for p in mine]})
+    traces = _marks(along(view, axis), _COLOURS, legend=False)
     at = theory.settings_of(view.state)
     runs = [(run, _of_run(run)) for run in view.found]
     runs = [
         (run, given)
         for run, given in runs
-        if given[axis] < inf and all(_close(given[name], at[name]) for name in SETTINGS if name != axis)
+        if given[axis] < inf and all(close(given[name], at[name]) for name in SETTINGS if name != axis)
     ]
     for kind, key in ((NEW, "icl"), (OLD, "idg")):
         if runs:
@@ -206,10 +173,6 @@ def _of_run(run: Run) -> dict[str, float]:
     return {name: float(getattr(run, name)) for name in SETTINGS} | ({"kappa": inf} if run.tasks == "own" else {})
 
 
-def _close(one: float, other: float) -> bool:
-    return one == other or bool(np.isclose(one, other, rtol=0.02, atol=1e-9))
-
-
 def _named(state: State, *but: str) -> str:
     """Return the settings in words, for a figure that leaves the page."""
     at = theory.settings_of(state)
@@ -219,7 +182,7 @@ def _named(state: State, *but: str) -> str:
 
 def _elsewhere(view: View[Any]) -> str:
     """Return where the store has simulations."""
-    places = {_named({"tasks": "own" if at["kappa"] == inf else "few"} | at) for at, _ in _all_simulations(view)}
+    places = {_named({"tasks": "own" if at["kappa"] == inf else "few"} | at) for at, _ in trained(view)}
     return f" The store has simulations at {'; at '.join(sorted(places)[:3])}." if places else ""
 
 
