@@ -157,7 +157,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     right.plot(layers, [one.value for one in exact], **THEORY, label="endless prompts")
     right.axhline(exact[0].limit, linestyle=":", **THEORY, label=r"$2/(2+m_{\min}+m_{\max})$")
     for axis, name in ((left, "excess over Bayes"), (right, "trained step")):
-        for i, one in enumerate(s for s in series(measurements) if s.name == name):
+        mine = [s for s in series(measurements) if s.name == name]
+        for i, one in enumerate(sorted(mine, key=lambda s: s.settings["length"])):
             look = {"color": COLOURS[i], "fmt": MARKERS[i], "linestyle": "none"}
             axis.errorbar(one.x, one.mean, yerr=one.standard_error, color=look["color"], fmt=look["fmt"], capsize=2,
                           markersize=5, label=f"{one.settings['length']} examples")  # fmt: skip

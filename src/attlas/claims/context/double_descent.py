@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
 from attlas import context
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
+from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.context.kit import bayes, best_ridge, first, fit_cost, floors, leaked, own, predicted
 from attlas.claims.estimate import mean
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
@@ -216,6 +216,15 @@ def finding(numbers: Numbers) -> str:
     )
 
 
+def _ours(numbers: Numbers) -> str:
+    """Say how much higher the error is at d(d+1) sequences than at d²."""
+    lead = "peak at n = d(d+1) over d sequences fewer"
+    tall = [np.exp(v) for k, v in numbers.items() if k.startswith(lead) and "±" not in k]
+    if not tall:
+        raise LookupError(lead)
+    return f"at finite d it is at n = d(d+1), the number of parameters: {span(tall, '.0f')} times the error at n = d²"
+
+
 def _moved(result: Result, size: float) -> Result:
     """Return errors that peak elsewhere, by this many times d sequences."""
     return {"with_column": np.roll(result["with_column"], round(size))}
@@ -259,6 +268,13 @@ CLAIM = Claim(
         " ridge, with the theory and the power -1/2. Points are geometric means over data sets with standard errors."
     ),
     finding=finding,
+    differs=[
+        Difference(
+            "Place of the peak",
+            "Lu et al. 2024 put the peak of the error at n = d², for a layer that reads the squares of the labels.",
+            _ours,
+        )
+    ],
     series=series,
     mutations=[
         Mutation("the peak is {size:g} times d sequences off d(d+1)", (-1, 1), -1, change=changed(_moved)),

@@ -98,7 +98,7 @@ def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw both differences against d, with lines 1/d."""
-    figure, (axis,) = panels(1, width=6)
+    figure, (axis,) = panels(1, width=6, height=4.4)
     for i, one in enumerate(sorted(series(measurements), key=lambda s: s.name)):
         look = {"color": COLOURS[i % len(COLOURS)], "fmt": MARKERS[i % len(MARKERS)], "linestyle": "none"}
         at = rf"$\alpha={one.settings['alpha']:g},\;\kappa={one.settings['kappa']:g}$"
@@ -109,7 +109,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     axis.set(xlabel=r"$d$", ylabel="difference of errors", xscale="log", yscale="log")
     axis.set_xticks(sizes, [f"{d:g}" for d in sizes])
     axis.set_xticks([], minor=True)
-    axis.legend(frameon=False, fontsize=9)
+    figure.legend(frameon=False, fontsize=9, loc="outside lower center", ncol=2)
     return figure
 
 

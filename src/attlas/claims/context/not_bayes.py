@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
 from attlas import context
-from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
+from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.context.kit import bayes, own, points, predicted
 from attlas.claims.estimate import Exact, mean
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
@@ -158,7 +158,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         axis.axhline(bayes(point.alpha, point.noise), color=COLOURS[2], linewidth=1.2)
         if kind == "new":
             frozen = [context.freezing(np.log(k * largest) / largest, point.alpha, point.noise).icl for k in kappas]
-            axis.plot(kappas, frozen, "--", color=COLOURS[1], linewidth=1.2, label="large-$d$ law of it")
+            axis.plot(kappas, frozen, "--", color=COLOURS[1], linewidth=1.2, label="its large-$d$ law")
         for one in found:
             if one.settings["tasks"] == kind and one.settings["d"] == largest:
                 i = list(LEARNERS.values()).index(one.name)
@@ -201,6 +201,18 @@ def finding(numbers: Numbers) -> str:
     )
 
 
+def _ours(numbers: Numbers) -> str:
+    """Say how far attention stays from the Bayes learner on training tasks."""
+    lead = "attention minus the Bayes learner on training tasks"
+    apart = {k: v for k, v in numbers.items() if k.startswith(lead) and "±" not in k}
+    if not apart:
+        raise LookupError(lead)
+    return (
+        f"one layer of linear attention does not: on training tasks it stays {min(apart.values()):.2f} to"
+        f" {max(apart.values()):.2f} above that learner, and generalises at every number of tasks"
+    )
+
+
 def _exchanged(result: Result, size: float) -> Result:
     """Return errors of attention on new tasks mixed with those of the Bayes learner."""
     return {"attention_new": (1 - size) * result["attention_new"] + size * result["discrete_new"]}
@@ -236,6 +248,13 @@ CLAIM = Claim(
         " log(k)/d, which is approached from above."
     ),
     finding=finding,
+    differs=[
+        Difference(
+            "Few tasks and Bayes",
+            "Raventós et al. 2023 find transformers close to the Bayes learner of the training tasks where tasks are few.",
+            _ours,
+        )
+    ],
     series=series,
     mutations=[
         Mutation(

@@ -135,11 +135,11 @@ def finding(numbers: Numbers) -> str:
     many = numbers["excess of long contexts at kappa=2"]
     edge, loose = (numbers[f"exponent of the length at kappa=1{end}"] for end in ("", " ±"))
     beyond = numbers["exponent of the length at kappa=2"]
+    predicted_edge = numbers["predicted exponent of the length at kappa=1"]
     return (
-        f"Long contexts do not replace tasks: with d/2 training tasks {few:.3f} ± {wide:.3f} of the error on new ones stays"
-        f" however long the context, with 2d it falls to {many:.4f}; the excess falls as length to the"
-        f" -{edge:.2f} ± {loose:.2f} at k = d (predicted: -{numbers['predicted exponent of the length at kappa=1']:.2f}) and"
-        f" to the -{beyond:.2f} above"
+        f"Long contexts do not replace tasks: with d/2 training tasks the error on new ones stays {few:.3f} above the noise"
+        f" (± {wide:.1g}) however long the context, with 2d it comes within {many:.4f} of it. At k = d the excess falls as"
+        f" length to the -{edge:.2f} ± {loose:.2f} (predicted: -{predicted_edge:.2f}), with 2d tasks to the -{beyond:.2f}"
     )
 
 
