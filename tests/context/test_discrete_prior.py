@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from attlas.context import contexts, discrete_prior, freezing, gaussian_prior
+from attlas.context import contexts, discrete_prior, freezing, gaussian_prior, theory
 from attlas.errors import InputError
 from attlas.numerics import stream
 
@@ -69,6 +69,29 @@ def test_both_phases_of_exponentially_many_tasks(alpha, limit, frozen):
     assert theory.idg == pytest.approx(limit, abs=5e-4)
     mean, error = simulated(20, round(np.exp(6)), alpha, 250, new=False, name="phases")
     assert abs(mean - theory.idg) < 0.1 * theory.idg + 3 * error
+
+
+@pytest.mark.parametrize(("alpha", "value", "error"), [(0.1, 1.047, 0.016), (0.6, 1.200, 0.022)])
+def test_new_tasks_of_exponentially_many(alpha, value, error):
+    """c = 0.3, d = 20: an independent simulation found value(error); the limits are 1.010 and 1.099."""
+    mean, own = simulated(20, round(np.exp(6)), alpha, 250, new=True, name="exponentially many")
+    assert abs(mean - value) < 4 * np.hypot(own, error)
+    assert freezing(0.3, alpha, 0.1).icl == pytest.approx({0.1: 1.010, 0.6: 1.099}[alpha], abs=5e-4)
+
+
+def test_few_tasks_scatter_from_set_to_set():
+    """kappa = 0.5, d = 20: 1.4715(114) over 80 sets of tasks; single sets scatter by 0.1 and more."""
+    mean, own = simulated(20, 10, 2, 400, new=True, name="sets")
+    assert abs(mean - 1.4715) < 4 * np.hypot(own, 0.0114)
+
+
+def test_linear_attention_is_the_other_way_round():
+    """alpha = 2, noise 0.1, endless sequences: icl and idg."""
+    table = {0.5: (0.802433, 0.293140), 1: (0.621338, 0.366219), 2: (0.520257, 0.411255), 4: (0.481435, 0.433671),
+             np.inf: (0.454839, 0.454839)}  # fmt: skip
+    for kappa, values in table.items():
+        found = theory(2, kappa, np.inf, 0, 0.1)
+        assert (found.icl, found.idg) == pytest.approx(values, abs=6e-7)
 
 
 def test_freezing_numbers():
