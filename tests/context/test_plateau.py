@@ -10,10 +10,10 @@ TIMES = np.linspace(0, 100, 2001)
 
 @pytest.mark.parametrize(("scale", "close"), [(1e-2, 2e-3), (1e-4, 5e-5)])
 def test_the_drop_is_logistic(scale, close):
-    flow, start = plateau.gradient_flow(TIMES, 20, 2, 0.1, scale, seed=1)
-    logistic = plateau.logistic_error(TIMES, 20, 2, 0.1, start)
+    flow = plateau.gradient_flow(TIMES, 20, 2, 0.1, scale, seed=1)
+    logistic = plateau.logistic_error(TIMES, 20, 2, 0.1, flow.start)
     assert np.abs(flow.value - logistic).max() < close
-    assert flow.half_time == pytest.approx(plateau.half_time(20, 2, 0.1, start), abs=0.02)
+    assert flow.half_time == pytest.approx(plateau.half_time(20, 2, 0.1, flow.start), abs=0.02)
     assert flow.value[-1] == pytest.approx(0.465079, abs=5e-7)
 
 
@@ -31,7 +31,7 @@ def test_three_numbers_stand_for_the_whole_matrix():
     for _ in range(8001):
         errors.append(1 + noise - 2 * v * np.trace(U) / d + b * v**2 * np.sum(U**2) / d)
         v, U = (v + step * (np.trace(U) / d - b * v * np.sum(U**2) / d), U + step * (v * np.eye(d) - b * v**2 * U) / d)
-    flow, _ = plateau.gradient_flow(step * np.arange(8001), d, alpha, noise, scale, seed=3)
+    flow = plateau.gradient_flow(step * np.arange(8001), d, alpha, noise, scale, seed=3)
     assert np.abs(flow.value - errors).max() < 2e-3
 
 
@@ -45,4 +45,4 @@ def test_bad_input():
     for arguments in ((0, 2, 0.1, 1e-3), (20, 0, 0.1, 1e-3), (20, 2, 0.1, 0.0)):
         with pytest.raises(InputError):
             plateau.half_time(*arguments)
-    assert np.isnan(plateau.gradient_flow(np.linspace(0, 1, 5), 20, 2, 0.1, 1e-3)[0].half_time)
+    assert np.isnan(plateau.gradient_flow(np.linspace(0, 1, 5), 20, 2, 0.1, 1e-3).half_time)

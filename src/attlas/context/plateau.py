@@ -1,6 +1,6 @@
 """Learning to learn comes late and at once: gradient flow from a small start waits on a plateau, then drops."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,10 +22,13 @@ class Flow(Solution[Array]):
     times : array
     half_time : float
         When half of the drop is done; NaN if it is not reached.
+    start : float
+        a_0 of `logistic_error` for this start.
     """
 
-    times: Array = None  # type: ignore[assignment]
+    times: Array = field(default_factory=lambda: np.empty(0))
     half_time: float = np.nan
+    start: float = np.nan
 
 
 def half_time(d: int, alpha: float, noise: float, start: float) -> float:
@@ -81,7 +84,7 @@ def logistic_error(times: ArrayLike, d: int, alpha: float, noise: float, start: 
 
 def gradient_flow(
     times: ArrayLike, d: int, alpha: float, noise: float, scale: float, seed: int = 0, *, throw: bool = True
-) -> tuple[Flow, float]:
+) -> Flow:
     """Integrate gradient flow of (v, U) on half the error, from v = scale and U = scale N(0, 1)/sqrt(d).
 
         dv/dt = tr U/d - b v |U|^2/d,   dU/dt = v/d - b v^2 U/d
@@ -100,11 +103,8 @@ def gradient_flow(
     seed : int
         Of the start.
 
-    Returns
-    -------
-    flow : Flow
-    start : float
-        a_0 of `logistic_error` for this start.
+    throw : bool, default True
+        Raise `ConvergenceError` if the integrator gives up, else say so in `status`.
     """  # fmt: skip
     from scipy.integrate import solve_ivp
 
@@ -127,9 +127,9 @@ def gradient_flow(
     error = 1 + noise - 2 * v * u_ / np.sqrt(d) + b * v**2 * (u_**2 + rest_) / d
     status = Status.CONVERGED if run.success else Status.OUT_OF_STEPS
     half = _crossing(t[: len(error)], error, 1 + noise - 1 / (2 * b))
-    flow = Flow(error, status, 0.0, int(run.nfev), times=t, half_time=half)
-    start = (scale + u) ** 2 / (4 * np.sqrt(d))
-    return flow.or_raise("the gradient flow") if throw else flow, float(start)
+    start = float((scale + u) ** 2 / (4 * np.sqrt(d)))
+    flow = Flow(error, status, 0.0, int(run.nfev), times=t, half_time=half, start=start)
+    return flow.or_raise("the gradient flow") if throw else flow
 
 
 def _crossing(times: Array, values: Array, level: float) -> float:
