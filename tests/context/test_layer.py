@@ -93,6 +93,20 @@ def test_solvers_agree_with_least_squares(d, alpha, kappa, tau, ridge, column):
     assert loose.icl == pytest.approx(task.tasks.fresh().error(expected), rel=1e-6)  # at the default tolerance
 
 
+def test_the_residual_is_that_of_the_normal_equations():
+    """An ill-conditioned fit, whose residual as conjugate gradients carry it along is not the true one."""
+    task = context.sample(12, 1000, 0.5, 0.9, 0.1, 0)
+    design = (task.X[:, :, None] * task.H[:, None, :]).reshape(task.n, -1)
+    right = design.T @ task.y
+    for solver in ("cg", "dual"):
+        layer = context.fit(task, 1e-9, solver, tol=1e-11)
+        g = layer.Gamma.ravel()
+        missed = right - design.T @ (design @ g) - task.n / 12 * 1e-9 * g
+        true = np.linalg.norm(missed) / np.linalg.norm(right)
+        assert true == pytest.approx(layer.residual, rel=0.5, abs=1e-14)
+        assert true < 1e-10
+
+
 def test_without_ridge_and_with_few_sequences_it_is_the_smallest_interpolant():
     task = context.sample(d=10, alpha=2, kappa=1, tau=0.5, noise=0.1, seed=0)
     layer = context.fit(task, 0, "cg", tol=1e-12)
