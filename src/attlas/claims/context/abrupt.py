@@ -162,7 +162,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def cost(point: Point) -> Cost:
     """Expect some six hundred steps."""
-    return Cost(600 * (1e-4 + 1e-9 * point.d**4 + 5e-8 * point.d**3), 80_000_000)
+    return Cost(600 * (5e-5 + 5e-10 * point.d**4 + 2e-8 * point.d**3), 80_000_000)
 
 
 def finding(numbers: Numbers) -> str:

@@ -172,7 +172,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def cost(point: Point) -> Cost:
     """Expect the drawing of the prompts, and many cheap steps."""
-    return Cost(0.02 + 2 * COUNT * point.length * 3e-7, int(80_000_000 + 40 * COUNT * point.length * DIMENSION))
+    return Cost(0.01 + 2 * COUNT * point.length * 1e-7, int(80_000_000 + 40 * COUNT * point.length * DIMENSION))
 
 
 def finding(numbers: Numbers) -> str:

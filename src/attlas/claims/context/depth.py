@@ -181,7 +181,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def cost(point: Point) -> Cost:
     """Expect the contexts, and a ridge regression in each."""
-    return Cost(2e-3 + COUNT * (6e-7 * point.alpha * point.d**1.9 + 2e-9 * point.d**3), 150_000_000)
+    return Cost(1e-3 + COUNT * (2e-8 * point.alpha * point.d**1.9 + 2e-10 * point.d**3), 150_000_000)
 
 
 def finding(numbers: Numbers) -> str:

@@ -115,7 +115,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def cost(point: Point) -> Cost:
     """Expect two solutions of d equations."""
-    return Cost(1e-3 + 4e-9 * point.d**3, int(80_000_000 + 200 * point.d**2))
+    return Cost(3e-4 + 1e-9 * point.d**3, int(80_000_000 + 200 * point.d**2))
 
 
 def finding(numbers: Numbers) -> str:

@@ -181,7 +181,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 def cost(point: Point) -> Cost:
     """Expect the energies of k tasks in 120 contexts, and ridge regression in each."""
     length = point.alpha * point.d
-    return Cost(4e-3 + 120 * (3e-9 * point.kappa * point.d * length * point.d + 6e-9 * point.d**3), 150_000_000)
+    return Cost(4e-3 + 4 * (3e-9 * point.kappa * point.d * length * point.d + 6e-9 * point.d**3), 150_000_000)
 
 
 def finding(numbers: Numbers) -> str:

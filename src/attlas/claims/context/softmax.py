@@ -160,7 +160,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 def cost(point: Point) -> Cost:
     """Expect some hundred evaluations of the gradient."""
-    return Cost(1.5e-6 * point.n * point.alpha * (point.d / 6) ** 2 * 40, 400_000_000)
+    return Cost(1.5e-6 * point.n * point.alpha * (point.d / 6) ** 2 * 14, 400_000_000)
 
 
 def finding(numbers: Numbers) -> str:
