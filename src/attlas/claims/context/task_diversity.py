@@ -138,8 +138,9 @@ def finding(numbers: Numbers) -> str:
     predicted_edge = numbers["predicted exponent of the length at kappa=1"]
     return (
         f"Long contexts do not replace tasks: with d/2 training tasks the error on new ones stays {few:.3f} above the noise"
-        f" (± {max(wide, 0.001):.3f} at most) however long the context, with 2d it comes within {many:.4f} of it. At k = d the excess falls as"
-        f" length to the -{edge:.2f} ± {loose:.2f} (predicted: -{predicted_edge:.2f}), with 2d tasks to the -{beyond:.2f}"
+        f" (± {max(wide, 0.001):.3f} at most) however long the context, with 2d it comes within {many:.4f} of it. At k = d"
+        f" the excess falls as length to the -{edge:.2f} ± {loose:.2f} (predicted: -{predicted_edge:.2f}), with 2d tasks to"
+        f" the -{beyond:.2f}"
     )
 
 
