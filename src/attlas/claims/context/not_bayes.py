@@ -158,7 +158,14 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         axis.axhline(bayes(point.alpha, point.noise), color=COLOURS[2], linewidth=1.2)
         if kind == "new":
             frozen = [context.freezing(np.log(k * largest) / largest, point.alpha, point.noise).icl for k in kappas]
-            axis.plot(kappas, frozen, "--", color=COLOURS[1], linewidth=1.2, label="its large-$d$ law")
+            axis.plot(
+                kappas,
+                frozen,
+                "--",
+                color=COLOURS[1],
+                linewidth=1.2,
+                label="Bayes of the training tasks, large-$d$ law",
+            )
         for one in found:
             if one.settings["tasks"] == kind and one.settings["d"] == largest:
                 i = list(LEARNERS.values()).index(one.name)
@@ -174,7 +181,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         axis.set_xticks([], minor=True)
     axes[0].set_ylabel("error")
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, frameon=False, fontsize=9, loc="outside lower center", ncol=5)
+    figure.legend(handles, labels, frameon=False, fontsize=9, loc="outside lower center", ncol=3)
     return figure
 
 
