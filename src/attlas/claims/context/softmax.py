@@ -253,8 +253,8 @@ CLAIM = Claim(
     ],
     unfinished=Unfinished.USED,
     design=(
-        "In a pilot two heads had 1.07 ± 0.004 times the error of the linear layer, of which 2 % is overfitting at"
-        " 4000 sequences; with k = d the logarithm scattered by 0.2 on new tasks and 0.04 on training tasks, hence"
+        "In a pilot two heads had 1.07 ± 0.004 times the error of the linear layer, of which about 2 % is overfitting"
+        " at 4000 sequences; with k = d the logarithm scattered by 0.2 on new tasks and 0.04 on training tasks, hence"
         " forty seeds. Most fits converge; those that run out of steps are used."
     ),
     unseen="larger d, more than two heads, several layers, and optimisers other than L-BFGS from one small start",
