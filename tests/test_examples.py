@@ -81,6 +81,17 @@ def test_settling(tmp_path):
     assert len(json.loads((tmp_path / "runs.json").read_text())) == 7
 
 
+def test_softmax_in_context(tmp_path):
+    sizes = ("--quick", "--d", "4", "--sequences", "1000", "--seeds", "2", "3")
+    page = run(tmp_path, "studies/softmax_in_context.py", *sizes, "--plot", "errors.png")
+    assert (tmp_path / "errors.png").stat().st_size > 10_000
+    lengths, _ = page.strip().split("\n\n")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lengths.splitlines()[2:]]
+    over = {(row[0], row[1]): float(row[3].split("(")[0]) for row in rows}
+    for alpha in ("1", "2"):
+        assert over[alpha, "softmax, two heads"] < over[alpha, "softmax, one head"]
+
+
 def test_phase_diagram(tmp_path):
     page = run(tmp_path, "examples/phase_diagram.py", "--quick")
     assert (tmp_path / "phases.png").stat().st_size > 10_000

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from attlas import aim
+from attlas import context as in_context
 from attlas.explorer.pages import names
 
 
@@ -191,6 +192,23 @@ def test_a_black_box_is_asked_and_a_body_sculpted(visit) -> None:
     again.wait_for_function("() => document.getElementById('recovery-body-place').classList.contains('hidden')")
     address_has(again, "phase=0")
     assert again.title() == "Recovery · attlas"
+
+
+def test_a_layer_is_trained_and_lies_on_the_theory(visit) -> None:
+    page = visit("/context")
+    shows(page, "context-sequences-summary", "error 1.286 on new tasks")
+    page.get_by_label("Training sequences τ = n/d²").fill("3")
+    theory = in_context.theory(2, 0.5, 3, 0.01, 0.1)
+    shows(page, "context-sequences-summary", f"error {theory.icl:.3f} on new tasks and {theory.idg:.3f}")
+    page.get_by_label("Token dimension d").fill("20")
+    page.get_by_role("button", name="Run").click()
+    text = shows(page, "context-train-status", "^Error")
+    found = in_context.fit(in_context.sample(20, 2, 0.5, 3, 0.1, 0), 0.01).errors()
+    assert f"Error {found.icl:.3f} on new tasks, {found.idg:.3f} on training tasks at d = 20" in text
+    for name in ("sequences", "tasks", "lengths"):
+        layers = traces(page, f"context-{name}", "t.some((one) => one.name === 'your layers, new tasks')")
+        (mine,) = [one for one in layers if one["name"] == "your layers, new tasks"]
+        assert mine["y"] == [pytest.approx(found.icl, rel=1e-4)]
 
 
 def test_a_phone_has_room_for_every_page(visit) -> None:

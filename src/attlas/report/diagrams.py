@@ -6,6 +6,7 @@ import numpy as np
 
 from attlas.claims.figure import COLOURS
 from attlas.errors import InputError
+from attlas.report.context_diagram import context_diagram
 
 if TYPE_CHECKING:
     import xarray
@@ -15,11 +16,11 @@ _SAMPLES = "samples over d², alpha"
 
 
 def diagram(dataset: "xarray.Dataset") -> "Figure":
-    """Draw a dataset of `aim.phase_diagram` or `aim.trained_diagram`.
+    """Draw a dataset of `aim.phase_diagram`, `aim.trained_diagram` or, over two ranges, `context.curve`.
 
     Over (alpha, rho) or (alpha, tokens): the error V, with the threshold of perfect recovery as a line; channels that never
     recover have none. Over (alpha, decay): the test error and the rank of the trained matrix, with the best decay as a line.
-    Points that are not converged are crossed out.
+    From `context.curve`: the errors on new and on training tasks. Points that are not converged are crossed out.
 
     Returns
     -------
@@ -28,6 +29,8 @@ def diagram(dataset: "xarray.Dataset") -> "Figure":
     """
     from matplotlib.figure import Figure
 
+    if "icl" in dataset:
+        return context_diagram(dataset)
     if "decay" in dataset.dims and "best_decay" in dataset:
         figure = Figure(figsize=(9, 3.8), layout="constrained")
         for axis, name, label in zip(
@@ -36,7 +39,9 @@ def diagram(dataset: "xarray.Dataset") -> "Figure":
             _trained(figure, axis, dataset, name, label)
         return figure
     if "threshold" not in dataset or not {"rho", "tokens"} & set(dataset.dims):
-        raise InputError("a diagram is drawn from a dataset of aim.phase_diagram or aim.trained_diagram")
+        raise InputError(
+            "a diagram is drawn from a dataset of aim.phase_diagram or aim.trained_diagram, or of context.curve"
+        )
     figure = Figure(figsize=(6, 4.2), layout="constrained")
     _recovery(figure, figure.add_subplot(), dataset)
     return figure

@@ -1,0 +1,224 @@
+"""context.label-energy: the squares of the labels, which the model offers to the layer, only cost on new tasks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import PositiveFloat, PositiveInt
+
+from attlas import context
+from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep
+from attlas.claims.context.kit import Array, bayes, floors, leaked, own
+from attlas.claims.estimate import finite_size, resampled
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
+from attlas.claims.finding import span
+from attlas.claims.mutation import Mutation, changed, scaled
+from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Test, Verdict, above, between, decide
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEAST = 0.05  # of d times the cost
+POWER = 0.1  # tolerance of the exponent of d, which is -1
+
+
+class Point(Settings):
+    """Examples of a context and tasks over d, noise, and size."""
+
+    alpha: PositiveFloat
+    kappa: PositiveFloat
+    noise: PositiveFloat = 0.1
+    d: PositiveInt
+
+
+def label(point: Point) -> str:
+    """Name a setting."""
+    return f"alpha={point.alpha:g}, kappa={point.kappa:g}"
+
+
+def measure(point: Point, seed: int) -> Result:
+    """Train on endless sequences of drawn tasks, with the label energy and without."""
+    number = own(seed, "tasks", str(point.d), label(point))
+    tasks = context.draw_tasks(point.d, point.alpha, point.kappa, point.noise, number)
+    given, without = (context.population(tasks, column=column).errors() for column in (True, False))
+    return {
+        "with": given.icl,
+        "without": without.icl,
+        "with_idg": given.idg,
+        "without_idg": without.idg,
+        "bayes": bayes(tasks.alpha, point.noise),
+    }
+
+
+def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
+    """On new tasks the label energy costs, as 1/d; on training tasks it helps a little."""
+    tests = floors(
+        (m.result[key] / m.result["bayes"] for m in measurements for key in ("with", "without")),
+        (m.result[key] / m.point.noise for m in measurements for key in ("with_idg", "without_idg")),
+    )
+    if (refuted := leaked(tests)) is not None:
+        return refuted
+    for name in dict.fromkeys(label(m.point) for m in measurements):
+        mine = [m for m in measurements if label(m.point) == name]
+        rows = [(m.point.d, m.result["with"] - m.result["without"]) for m in mine]
+        scaled_ = [(d, d * cost_) for d, cost_ in rows]
+        groups = {d: [value for size, value in rows if size == d] for d, _ in rows}
+        helped = [(m.point.d, m.point.d * (m.result["without_idg"] - m.result["with_idg"])) for m in mine]
+        tests += [
+            Test(f"d times the cost on new tasks, {name}", finite_size(scaled_), above(LEAST)),
+            Test(
+                f"exponent of d of the cost, {name}", resampled(_power, groups), between(-1 - POWER, -1 + POWER), -1.0
+            ),
+            Test(f"d times the help on training tasks, {name}", finite_size(helped), above(0)),
+        ]
+    costs = span(t.estimate.value for t in tests if t.name.startswith("d times the cost"))
+    return decide(tests, f"the label energy costs {costs} over d on new tasks")
+
+
+def _power(groups: Mapping[int, Array]) -> float:
+    """Return the slope of the logarithm of the mean cost in that of d; steep where a cost is not positive."""
+    means = np.array([np.mean(values) for values in groups.values()])
+    if not (means > 0).all():
+        return -10.0
+    return float(np.polyfit(np.log(list(groups)), np.log(means), 1)[0])
+
+
+def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    """What the label energy costs on new tasks and helps on training tasks, against d."""
+    rows = []
+    for m in measurements:
+        settings = {"alpha": m.point.alpha, "kappa": m.point.kappa}
+        rows.append(("cost on new tasks", settings, m.point.d, m.result["with"] - m.result["without"], None))
+        helped = m.result["without_idg"] - m.result["with_idg"]
+        rows.append(("help on training tasks", settings, m.point.d, helped, None))
+    return gather(rows, "d", "difference of errors")
+
+
+def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
+    """Draw both differences against d, with lines 1/d."""
+    figure, (axis,) = panels(1, width=6, height=4.4)
+    for i, one in enumerate(sorted(series(measurements), key=lambda s: s.name)):
+        look = {"color": COLOURS[i % len(COLOURS)], "fmt": MARKERS[i % len(MARKERS)], "linestyle": "none"}
+        at = rf"$\alpha={one.settings['alpha']:g},\;\kappa={one.settings['kappa']:g}$"
+        drawn(axis, one, f"{one.name}, {at}", **look)
+        x = np.array(one.x)
+        axis.plot(x, one.mean[0] * x[0] / x, **(THEORY | {"color": look["color"], "linestyle": ":"}))
+    sizes = sorted({m.point.d for m in measurements})
+    axis.set(xlabel=r"$d$", ylabel="difference of errors", xscale="log", yscale="log")
+    axis.set_xticks(sizes, [f"{d:g}" for d in sizes])
+    axis.set_xticks([], minor=True)
+    figure.legend(frameon=False, fontsize=9, loc="outside lower center", ncol=2)
+    return figure
+
+
+def cost(point: Point) -> Cost:
+    """Expect two solutions of d equations."""
+    return Cost(3e-4 + 1e-9 * point.d**3, int(80_000_000 + 200 * point.d**2))
+
+
+def finding(numbers: Numbers) -> str:
+    """Say what the label energy costs."""
+    costs = _costs(numbers)
+    powers = {k: v for k, v in numbers.items() if k.startswith("exponent of d of the cost") and "±" not in k}
+    if not costs or not powers:
+        raise LookupError("cost")
+    wide = max(numbers[f"{k} ±"] for k in powers)
+    return (
+        f"The squares of the labels carry nothing: using them costs {span(costs, '.1f')}/d on new tasks, falling as d"
+        f" to the {span(powers.values())} (± {wide:.2f})"
+    )
+
+
+def _ours(numbers: Numbers) -> str:
+    costs = _costs(numbers)
+    if not costs:
+        raise LookupError("cost")
+    return f"a layer that may use them has an error larger by {span(costs, '.1f')}/d on new tasks, and the same limit"
+
+
+def _costs(numbers: Numbers) -> list[float]:
+    lead = "d times the cost on new tasks"
+    return [v for k, v in numbers.items() if k.startswith(lead) and ":" not in k and "±" not in k]
+
+
+def _constant(rows: Sequence[Measurement[Point]], size: float) -> list[Measurement[Point]]:
+    """Return costs multiplied by a power of d."""
+    least = min(m.point.d for m in rows)
+    return [
+        replace(
+            m,
+            result=m.result
+            | {"with": m.result["without"] + (m.result["with"] - m.result["without"]) * (m.point.d / least) ** size},
+        )
+        for m in rows
+    ]
+
+
+CLAIM = Claim(
+    id="context.label-energy",
+    version=1,
+    statement=(
+        "The sum of squared labels that the model of Lu et al. 2024 gives the layer is worth nothing on new tasks:"
+        " after endless training, using it raises the error by C/d with C above 0.05, the exponent of d within 0.1 of"
+        " -1 from d = 40 to 320. On training tasks it lowers the error."
+    ),
+    formula=(
+        r"\mathrm{icl}\left[h=\left(\frac{d}{\ell}\sum_i y_i x_i;\,\frac{1}{\ell}\sum_i y_i^2\right)\right]"
+        r"-\mathrm{icl}\left[h=\frac{d}{\ell}\sum_i y_i x_i\right]=\frac{C}{d},\qquad C>0"
+    ),
+    source="ours, of the model of lu2024asymptotic",
+    settings=Point,
+    tiers={
+        "quick": Sweep(
+            [Point(alpha=a, kappa=k, d=d) for a, k in ((5.0, 0.5), (5.0, 2.0)) for d in (40, 80, 160, 320)],
+            seeds=(150, 100, 60, 30) * 2,
+        ),
+        "full": Sweep(
+            [Point(alpha=a, kappa=k, d=d) for a in (5.0, 100.0) for k in (0.5, 2.0) for d in (50, 100, 200, 400)],
+            seeds=(600, 300, 150, 60) * 4,
+        ),
+    },
+    measure=measure,
+    judge=judge,
+    draw=draw,
+    cost=cost,
+    caption=(
+        "What the squares of the labels cost on new tasks, and by how much they help on training tasks, against d, for"
+        " layers trained on endless sequences of kappa d tasks. Dotted lines fall as 1/d. Points are means over sets"
+        " of tasks, with and without them on the same set."
+    ),
+    finding=finding,
+    differs=[
+        Difference(
+            "the label energy",
+            "The model of Lu et al. 2024 and Letey et al. 2025 keeps the sum of squared labels among what the layer reads.",
+            _ours,
+        )
+    ],
+    series=series,
+    mutations=[
+        Mutation("the cost does not fall with d ({size:g} of the way)", (0.1, 1.0), 1.0, change=_constant),
+        Mutation(
+            "the cost falls as d to the -{size:g}",
+            (1.05, 1.5),
+            1.5,
+            change=lambda rows, size: _constant(rows, 1 - size),
+        ),
+        Mutation(
+            "the label energy helps on new tasks: {size:g} times its cost",
+            (0.9, -1.0),
+            -1.0,
+            change=changed(lambda r, size: {"with": r["without"] + size * (r["with"] - r["without"])}),
+        ),
+        Mutation(
+            "the test tasks leak: errors are {size:g} of what they are", (0.1,), 0.1, change=scaled("with", "without")
+        ),
+    ],
+    design=(
+        "In a pilot with sizes from 25 the exponent was -1.08 at k = d/2, from 40 on -1.03 with a standard error of"
+        " 0.008 (0.018 at k = 2d); a true law is supported in over 94 % of runs."
+    ),
+    unseen="layers trained on few sequences, where more parameters also move the peak, and corrections beyond 1/d",
+)

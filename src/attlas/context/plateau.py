@@ -1,0 +1,149 @@
+"""Learning to learn comes late and at once: gradient flow from a small start waits on a plateau, then drops."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attlas.inputs import integer, numbers, real
+from attlas.numerics import Solution, Status, stream
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Flow(Solution[Array]):
+    """A gradient flow.
+
+    Attributes
+    ----------
+    value : array
+        The error on new tasks at every time.
+    times : array
+    half_time : float
+        When half of the drop is done; NaN if it is not reached.
+    start : float
+        a_0 of `logistic_error` for this start.
+    """
+
+    times: Array = field(default_factory=lambda: np.empty(0))
+    half_time: float = np.nan
+    start: float = np.nan
+
+
+def half_time(d: int, alpha: float, noise: float, start: float) -> float:
+    """Return when half of the drop is done, by the logistic law.
+
+    From a = start, 2 a - b a^2 reaches half of its largest value 1/b at a = (1 - 2^-1/2)/b: after
+
+        t = (sqrt(d)/2) log((1/(start b) - 1)/(1 + 2^(1/2))).
+
+    A smaller start waits longer, by sqrt(d)/2 for every factor e; a = v u/sqrt(d) is the square of the scale of the weights.
+
+    Parameters
+    ----------
+    d : int
+    alpha : float
+        Examples of a context over d.
+    noise : float
+    start : float
+        a at time 0 (`logistic_error`).
+    """  # fmt: skip
+    b = _curvature(d, alpha, noise)
+    return float(np.sqrt(d) / 2 * np.log((1 / (real(start, "start", above=0) * b) - 1) / (1 + np.sqrt(2))))
+
+
+def logistic_error(times: ArrayLike, d: int, alpha: float, noise: float, start: float) -> Array:
+    """Return the error along gradient flow from a small start, by the logistic law.
+
+    For y_hat = v x'U h on new isotropic tasks, v and u = tr U/sqrt(d) soon are equal, and a = v u/sqrt(d) follows
+
+        a(t) = (1/b) / (1 + (1/(a_0 b) - 1) e^(-2 t/sqrt(d))),   error = 1 + noise - 2 a + b a^2,
+
+    b = 1 + 1/l + (1 + noise)/alpha: a plateau of length (sqrt(d)/2) log(1/(a_0 b)), then one abrupt drop to 1 + noise - 1/b.
+
+    Parameters
+    ----------
+    times : array_like
+    d : int
+    alpha : float
+        Examples of a context over d.
+    noise : float
+    start : float
+        a_0 = (v_0 + u_0)^2/(4 sqrt(d)).
+
+    References
+    ----------
+    zhang2025training for the plateau and the drop; the constants are derived here.
+    """  # fmt: skip
+    b = _curvature(d, alpha, noise)
+    t = numbers(times, "times", least=0)
+    a = 1 / b / (1 + (1 / (real(start, "start", above=0) * b) - 1) * np.exp(-2 * t / np.sqrt(d)))
+    return np.asarray(1 + noise - 2 * a + b * a**2)
+
+
+def gradient_flow(
+    times: ArrayLike, d: int, alpha: float, noise: float, scale: float, seed: int = 0, *, throw: bool = True
+) -> Flow:
+    """Integrate gradient flow of (v, U) on half the error, from v = scale and U = scale N(0, 1)/sqrt(d).
+
+        dv/dt = tr U/d - b v |U|^2/d,   dU/dt = v/d - b v^2 U/d
+
+    Of U only its trace and the size of the rest matter: three numbers are integrated.
+
+    Parameters
+    ----------
+    times : array_like
+        Rising, from 0 or later.
+    d : int
+    alpha : float
+        Examples of a context over d.
+    noise : float
+    scale : float
+    seed : int
+        Of the start.
+
+    throw : bool, default True
+        Raise `ConvergenceError` if the integrator gives up, else say so in `status`.
+    """  # fmt: skip
+    from scipy.integrate import solve_ivp
+
+    b, scale = _curvature(d, alpha, noise), real(scale, "scale", above=0)
+    t = numbers(times, "times", least=0).ravel()
+    U = scale * stream(seed, "start").standard_normal((d, d)) / np.sqrt(d)
+    u = float(np.trace(U)) / np.sqrt(d)
+    rest = float(np.sum(U**2)) - u * u
+
+    def move(_: float, state: Array) -> Array:
+        v, u, rest = state
+        return np.array(
+            [u / np.sqrt(d) - b * v * (u * u + rest) / d, v / np.sqrt(d) - b * v * v * u / d, -2 * b * v * v * rest / d]
+        )
+
+    run = solve_ivp(
+        move, (0, float(t[-1])), [scale, u, rest], t_eval=t, rtol=1e-9, atol=1e-12 * scale**2, method="LSODA"
+    )
+    v, u_, rest_ = run.y
+    error = 1 + noise - 2 * v * u_ / np.sqrt(d) + b * v**2 * (u_**2 + rest_) / d
+    status = Status.CONVERGED if run.success else Status.OUT_OF_STEPS
+    half = _crossing(t[: len(error)], error, 1 + noise - 1 / (2 * b))
+    start = float((scale + u) ** 2 / (4 * np.sqrt(d)))
+    flow = Flow(error, status, 0.0, int(run.nfev), times=t, half_time=half, start=start)
+    return flow.or_raise("the gradient flow") if throw else flow
+
+
+def _crossing(times: Array, values: Array, level: float) -> float:
+    """Return when values first fall below a level, between two times by a line."""
+    below = np.flatnonzero(values < level)
+    if not len(below) or below[0] == 0:
+        return np.nan
+    i = int(below[0])
+    share = (values[i - 1] - level) / (values[i - 1] - values[i])
+    return float(times[i - 1] + share * (times[i] - times[i - 1]))
+
+
+def _curvature(d: int, alpha: float, noise: float) -> float:
+    """Return b = E|h|^2/d of new isotropic tasks."""
+    d, alpha = integer(d, "d"), real(alpha, "alpha", above=0)
+    noise = real(noise, "noise", least=0)
+    return 1 + 1 / max(1, round(alpha * d)) + (1 + noise) / alpha

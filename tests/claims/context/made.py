@@ -1,0 +1,10 @@
+"""Measurements as if they had been measured."""
+
+from attlas.claims import Measurement
+from attlas.numerics import stream
+
+
+def made(points, seeds, result):
+    """Measurements with results from a function of point, seed and a random stream."""
+    rng = stream(0, "made")
+    return [Measurement(p, s, result(p, s, rng)) for p in points for s in range(seeds)]
