@@ -1,6 +1,6 @@
 """Results that come with attlas: read where a store has none, compared where it has, whole and small."""
 
-import gzip
+import lzma
 from importlib import import_module, resources
 from pathlib import Path
 
@@ -8,10 +8,11 @@ import pytest
 
 from attlas import lab
 from attlas.claims import find, names
+from attlas.errors import DamagedStore
 from attlas.store import read
 
 module = import_module("attlas.lab.shipped")
-LARGEST = 2_000_000  # bytes of one claim, such as five runs of 1700 points; all together are some MB
+LARGEST = 500_000  # bytes of one claim; all together are some MB
 FOLDER = Path(str(resources.files("attlas"))) / "results"
 
 
@@ -24,11 +25,11 @@ def test_the_quick_tier_is_shipped_in_whole_runs(name):
     full = {cell.key for run in range(10) for cell in lab.plan([claim], "full", run)}
     loose = there - full - {key for whole in wholes if whole <= there for key in whole}
     assert not loose
-    assert (FOLDER / f"{name}.db.gz").stat().st_size < LARGEST
+    assert (FOLDER / f"{name}.results.xz").stat().st_size < LARGEST
 
 
 def test_nothing_else_is_shipped():
-    assert {path.name.removesuffix(".db.gz") for path in FOLDER.glob("*.db.gz")} == set(names())
+    assert {path.name.removesuffix(".results.xz") for path in FOLDER.glob("*.results.xz")} == set(names())
 
 
 @pytest.fixture
@@ -51,7 +52,23 @@ def test_the_same_results_give_the_same_bytes(packed, tmp_path):
     (tmp_path / "again").mkdir()
     records = sorted(read(tmp_path / "made.db"), key=lambda record: record.key, reverse=True)
     assert lab.pack(claim, records, tmp_path / "again").read_bytes() == packed.read_bytes()
-    assert gzip.decompress(packed.read_bytes())[:15] == b"SQLite format 3"
+
+
+def test_what_comes_out_is_what_went_in(packed, tmp_path):
+    (claim,) = find(["test.fast"])
+    made = {record.key: record for record in read(tmp_path / "made.db")}
+    back = {record.key: record for record in lab.shipped([claim])}
+    assert back == made
+    assert all(back[key].row() == made[key].row() for key in made)  # payloads and seals, too
+
+
+@pytest.mark.parametrize("place", [0, 40, -20])
+def test_damage_is_one_sentence(packed, place):
+    damaged = bytearray(lzma.decompress(packed.read_bytes()))
+    damaged[place] ^= 1
+    for data in (lzma.compress(bytes(damaged)), packed.read_bytes()[:-30], b"", b"not results"):
+        with pytest.raises(DamagedStore, match="came with attlas cannot be read"):
+            module.unpacked("test.fast", data)
 
 
 def test_they_stand_in_for_a_store_that_has_nothing(packed, tmp_path):
