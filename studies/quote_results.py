@@ -1,6 +1,6 @@
 """Writes numbers of the results that come with attlas into the prose that quotes them; a test finds any that differ.
 
-    python studies/quote_results.py            # rewrite README.md and docs/*.md
+    python studies/quote_results.py            # rewrite README.md and docs/*.md, and draw the picture of the README
     python studies/quote_results.py --check    # exit 1 and say which pages differ
 
 A number that is quoted stands before a comment that names its claim and its test, which may be shortened to a part that no
@@ -30,6 +30,7 @@ from attlas.claims.learners import learner
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PICTURES = {ROOT / "docs" / "images" / "one-teacher.png": "lenses.one-teacher"}
 SOURCE = r"(?P<tier>quick |full |)(?P<claim>[a-z]+\.[a-z-]+)"
 NUMBER = re.compile(rf"(?P<said>[-\d.e]+(?: ± [\d.e-]+| \([-\d.e to]+\))?)<!-- {SOURCE}: (?P<test>[^>]+?) -->")
 TABLE = re.compile(rf"(?P<head><!-- table {SOURCE}: (?P<how>[^>]+?) -->\n).*?(?P<end><!-- end of table -->)", re.S)
@@ -123,6 +124,9 @@ def main() -> None:
     for path in differ:
         path.write_text(quoted(path.read_text(encoding="utf-8")), encoding="utf-8")
         print(path.relative_to(ROOT))
+    for path, claim in PICTURES.items():
+        entry = judged(claim, "")
+        entry.claim.draw(entry.measurements()).savefig(path, dpi=130)
 
 
 if __name__ == "__main__":

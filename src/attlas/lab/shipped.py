@@ -1,8 +1,8 @@
 """Results that come with attlas: what the claims gave on the machine that the atlas was made on.
 
-One file for every claim, ``results/<claim>.results.xz``: the settings, seeds and versions of its results, then their payloads
-as a store holds them, behind the SHA-256 of it all. They are read where a user's own store holds nothing, and tell whether
-this machine agrees. ``studies/ship_results.py`` adds those of a store.
+One file for every claim, ``results/<claim>.results.xz``: the settings, seeds and versions of its results, then their
+payloads as a store holds them, behind the SHA-256 of it all. They are read where a user's own store holds nothing, and tell
+whether this machine agrees. ``studies/ship_results.py`` adds those of a store.
 """
 
 import hashlib
