@@ -10,6 +10,8 @@ from attlas.features import attention_kernel, mlp_kernel, theory
 from attlas.features.scoring import scoring_of
 from attlas.features.sharp import biased, unbiased
 from attlas.features.sharp.harmonics import harmonics
+from attlas.features.sharp.head_laws import head_laws, lengths
+from attlas.features.sharp.offsets import offsets
 from attlas.features.sharp.rotation_blocks import dimension, rotation_block
 from attlas.features.sharp.traces import traces
 
@@ -207,7 +209,7 @@ def test_no_bias_gives_sectors_back():
 
 @pytest.mark.parametrize("bias", [0.0, 1.0])
 def test_groups_average_to_the_whole(bias):
-    predicted = theory(8, 8, bias)
+    predicted = theory(8, 8, bias, offset_nodes=10)
     for whole, groups in zip(predicted.infinite.parts[:3], predicted.finite.parts[:3], strict=False):
         if bias:
             mean = np.tensordot(predicted.finite.weights, groups.L, 1)
@@ -240,3 +242,38 @@ def test_groups_are_what_heads_with_that_offset_do():
             vectors = (weights * Y[:, None]).T @ X[:, 1] / M
             squares = (vectors**2).sum(1) - d * noise / d
             assert vector[a, b] == pytest.approx(squares.mean(), abs=4 * squares.std() / np.sqrt(len(W)))
+
+
+def test_head_laws_average_to_the_whole():
+    """Before they are scaled to it: to the quadrature over lengths."""
+    laws, exact = head_laws(8, 6, RELU, 5, 8, 3), unbiased.eigenvalues(8, 6, RELU, 5)
+    for part, whole, trace in ((0, exact.scalar, exact.traces[1]), (3, exact.vector, exact.traces[0])):
+        mean = np.tensordot(laws.shares, laws.L[part], 1)
+        np.testing.assert_allclose(mean[:3, :3], whole[:3, :3], rtol=1e-4)
+        assert laws.shares @ laws.traces[part] == pytest.approx(trace, rel=1e-5)
+
+
+def test_head_laws_are_what_such_heads_do():
+    """Scalar feature, value along the head's key direction and their product, in two sectors, of heads of one law."""
+    d, M, heads = 5, 6000, 400
+    laws = head_laws(d, 1, RELU, 3, 2, 2)
+    places, (size, _) = offsets(2)[0], lengths(d, 2)
+    rng = np.random.default_rng(2)
+    for law, (omega, first, second) in enumerate(product(places, size, size)):
+        if law not in (0, 6):
+            continue
+        W = rng.standard_normal((heads, d + 1, d + 1)) / 2
+        W[:, d, d] = omega
+        for row, length in ((W[:, :d, d], first), (W[:, d, :d], second)):
+            row *= length / np.linalg.norm(row, axis=1)[:, None]
+        X = tokens.sphere(M, 2, d, rng)
+        Xt = np.concatenate([X, np.ones((M, 2, 1))], axis=2)
+        weights = np.maximum(np.einsum("nmb,nb->nm", np.tensordot(Xt[:, 0], W, (1, 1)), Xt[:, 1]), 0)
+        along = weights * (X[:, 1] @ (W[:, d, :d] / second).T)
+        for a, Y in ((0, np.ones(M)), (1, np.sqrt(d) * X[:, 0, 0])):
+            scalar, parallel = (value * Y[:, None] for value in (weights, along))
+            pairs = ((scalar, scalar), (parallel, parallel), (scalar, parallel))
+            for part, (left, right) in enumerate(pairs):
+                products = left.mean(0) * right.mean(0) - ((left * right).mean(0) - left.mean(0) * right.mean(0)) / M
+                error = products.std() / np.sqrt(heads)
+                assert laws.L[part, law, a, 0] == pytest.approx(products.mean(), abs=4 * error)

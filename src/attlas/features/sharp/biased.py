@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from attlas.features.scoring import Scoring
 from attlas.features.sharp.expansion import Expansion
+from attlas.features.sharp.groups import Apart
 from attlas.features.sharp.harmonics import half_moments
 from attlas.features.sharp.key_norms import key_norms, kind_of, kinds
 from attlas.features.sharp.limits import head_limits
@@ -50,9 +51,9 @@ class Biased:
         """Return the spectrum of infinitely many heads."""
         return infinite_spectrum(self.d, self.keys, self.scoring, self.bias, DEGREE, self.cap)
 
-    def finite(self, nodes: int) -> Spectrum:
-        """Return the spectrum of finitely many heads."""
-        return finite_spectrum(self.d, self.keys, self.scoring, self.bias, DEGREE, self.cap, nodes)
+    def finite(self, offset_nodes: int, norm_nodes: int) -> Spectrum:  # noqa: ARG002
+        """Return the spectrum of finitely many heads, their offsets resolved; lengths of rows are not."""
+        return finite_spectrum(self.d, self.keys, self.scoring, self.bias, DEGREE, self.cap, offset_nodes)
 
     def norms(self, samples: int) -> Array:
         """Return samples of tau_b; the lengths that the bias adds are neglected."""
@@ -79,7 +80,7 @@ class Biased:
 
     def limits(self, heads: float) -> tuple[float, str]:
         """Return the deviation from simulation, and what lies outside."""
-        return head_limits(heads, self.d)
+        return head_limits(heads, self.d, resolved=False)
 
 
 def blocks(d: int, degree: int, cap: int) -> Iterator[RotationBlock]:
@@ -154,4 +155,4 @@ def _spectrum(parts: list[tuple[RotationBlock, Array]], wholes: Array, weights: 
         rest -= block.dimension * np.einsum("gii->g", L)
     rest = np.maximum(rest, 0.0)
     found.append(Sectors([[(-1, -1)]], np.array([FLAT]), rest[:, None] / FLAT, one_hot([0], kinds())))
-    return Spectrum(found, weights, widths, float(weights @ wholes), float(weights @ rest))
+    return Spectrum(found, Apart(weights, widths), float(weights @ wholes), float(weights @ rest))

@@ -1,7 +1,7 @@
 """The deterministic equations of ridge regression on random features, solved by Newton's method.
 
-Unknown are Omega_b for every kind of sector and chi_g for every group of features. With D = n Omega, A = sum_g w_g L_g/(1 +
-chi_g), R = (A + lam/D)^-1 and h = R A/D,
+Unknown are Omega_b for every kind of sector and chi_g for every group of features. With D = n Omega, A = sum_g
+a_g(chi) L_g, R = (A + lam/D)^-1 and h = R A/D,
 
     Omega_b = E_tau[tau_b/(1 + sum Q_b' tau_b')],  Q_b = sum_(sectors of kind b) mu tr h,  chi_g = sum mu tr(L_g R)/(M c_g).
 
@@ -53,13 +53,13 @@ class Equations:
     def split(self, logs: Array) -> tuple[Array, Array]:
         """Return D and chi."""
         values = np.exp(logs)
-        chi = values[self.kinds :] if self.finite else np.zeros(len(self.spectrum.weights))
+        chi = values[self.kinds :] if self.finite else np.zeros(len(self.spectrum.groups.widths))
         return self.n * values[: self.kinds], chi
 
     def image(self, logs: Array) -> "Image":
         """Return log g(u), its derivative by log u, and what they were made of."""
         D, chi = self.split(logs)
-        a = self.spectrum.weights / (1 + chi)
+        a, slope = self.spectrum.groups.coefficients(chi)
         solved = [part.solved(D, a, self.ridge) for part in self.spectrum.parts]
         terms = _sum([part.terms(each) for part, each in zip(self.spectrum.parts, solved, strict=True)])
         mean, square = self._averages(terms.Q)
@@ -67,15 +67,15 @@ class Equations:
         top = -square @ by_log_omega / mean[:, None]
         if not self.finite:
             return Image(np.log(mean), top, terms, solved)
-        scale = 1 / (self.heads * self.spectrum.widths)
+        scale = 1 / (self.heads * self.spectrum.groups.widths)
         found = terms.T * scale
-        da = -self.spectrum.weights * chi / (1 + chi) ** 2  # by log chi
+        da = slope * chi  # by log chi
         jacobian = np.block(
             [
-                [top, (-square @ by_a / mean[:, None]) * da],
+                [top, (-square @ by_a / mean[:, None]) @ da],
                 [
                     self.ridge * (terms.P / D) * (scale / found)[:, None],
-                    -terms.S * da * (scale / found)[:, None],
+                    -terms.S @ da * (scale / found)[:, None],
                 ],
             ]
         )
@@ -145,14 +145,14 @@ def solve(
 def respond(equations: Equations, logs: Array, image: Image) -> Response:
     """Return what the solved setting does to targets and to noise."""
     D, chi = equations.split(logs)
-    spectrum, terms, weights = equations.spectrum, image.terms, equations.spectrum.weights
+    spectrum, terms = equations.spectrum, image.terms
     explicit = np.zeros(len(logs))
     explicit[: equations.kinds] = 1 / D  # d log Omega/dt of t/n, at fixed unknowns
     total = explicit + np.linalg.solve(np.eye(len(logs)) - image.jacobian, image.jacobian @ explicit)
     omega = total[: equations.kinds]
-    change = np.zeros(len(weights))
+    change = np.zeros(len(spectrum.groups.widths))
     if equations.finite:
-        change = -weights * chi / (1 + chi) ** 2 * total[equations.kinds :]
+        change = spectrum.groups.coefficients(chi)[1] @ (chi * total[equations.kinds :])
     pairs = zip(spectrum.parts, image.solved, strict=True)
     H = np.concatenate([part.response(each, equations.ridge, omega, change) for part, each in pairs])
     by_log_omega, by_a = equations.changes_of_Q(D, terms)
@@ -164,7 +164,7 @@ def respond(equations: Equations, logs: Array, image: Image) -> Response:
 
 def _beginning(equations: Equations) -> Array:
     """Return a start: Omega = 1 and chi = 1/e, then some damped steps."""
-    count = equations.kinds + (len(equations.spectrum.weights) if equations.finite else 0)
+    count = equations.kinds + (len(equations.spectrum.groups.widths) if equations.finite else 0)
     logs = np.zeros(count)
     logs[equations.kinds :] = -1.0
     for _ in range(4):

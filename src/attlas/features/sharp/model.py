@@ -34,7 +34,7 @@ class Model(Protocol):
     def infinite(self) -> Spectrum:
         """Return the spectrum of infinitely many heads."""
 
-    def finite(self, nodes: int) -> Spectrum:
+    def finite(self, offset_nodes: int, norm_nodes: int) -> Spectrum:
         """Return the spectrum of finitely many heads, in groups."""
 
     def norms(self, samples: int) -> Array:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from attlas.features.scoring import Scoring
 from attlas.features.sharp.expansion import Expansion
+from attlas.features.sharp.groups import Apart
 from attlas.features.sharp.harmonics import harmonics
 from attlas.features.sharp.model import Placed, place_in_sectors, spread
 from attlas.features.sharp.spectrum import FLAT, Label, Sectors, Spectrum
@@ -44,7 +45,7 @@ class Network:
         """Return the spectrum of infinitely many neurons."""
         return network_spectrum(self.d, self.keys, self.scoring)
 
-    def finite(self, nodes: int) -> Spectrum:  # noqa: ARG002
+    def finite(self, offset_nodes: int, norm_nodes: int) -> Spectrum:  # noqa: ARG002
         """Return the same: the features are one group, one a neuron."""
         return self.infinite()
 
@@ -98,7 +99,7 @@ def network_spectrum(d: int, keys: int, scoring: Scoring, degree: int = DEGREE) 
         np.array([[*values, rest / FLAT]]),
         np.ones((len(values) + 1, 1)),
     )
-    return Spectrum([sectors], np.ones(1), np.ones(1), trace, rest)
+    return Spectrum([sectors], Apart(np.ones(1), np.ones(1)), trace, rest)
 
 
 def _padded(parts: Label) -> Label:

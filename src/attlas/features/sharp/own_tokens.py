@@ -13,6 +13,7 @@ from attlas.features.sequences import sequences
 from attlas.features.sharp.cost import sample_cost
 from attlas.features.sharp.counts import head_count
 from attlas.features.sharp.curve import curve
+from attlas.features.sharp.groups import Apart
 from attlas.features.sharp.model import Placed
 from attlas.features.sharp.predictor import Predictor
 from attlas.features.sharp.spectrum import Label, Sectors, Spectrum
@@ -96,7 +97,7 @@ class OwnTheory:
         """The eigenvalues, one group of d + 1 features to a head."""
         labels: list[list[Label]] = [[(k, 0)] for k in range(len(self.values))]
         sectors = Sectors(labels, np.ones(len(self.values)), self.values[None], np.ones((len(self.values), 1)))
-        return Spectrum([sectors], np.ones(1), np.array([self.X.shape[2] + 1.0]), self.trace, 0.0)
+        return Spectrum([sectors], Apart(np.ones(1), np.array([self.X.shape[2] + 1.0])), self.trace, 0.0)
 
     def curve(
         self,

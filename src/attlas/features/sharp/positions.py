@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from attlas.features.scoring import Scoring
 from attlas.features.sharp.expansion import Expansion
+from attlas.features.sharp.groups import Apart
 from attlas.features.sharp.harmonics import half_moments, harmonics, legendre, sphere_nodes
 from attlas.features.sharp.key_norms import LARGEST, key_norms, kind_of, kinds
 from attlas.features.sharp.model import Placed, place_in_sectors, spread
@@ -44,7 +45,7 @@ class Positions:
         L, wholes = _operators(self.d, self.keys, self.scoring, self.positions)
         return _spectrum(self.d, self.keys, L.sum(0)[None], wholes.sum()[None], np.ones(1))
 
-    def finite(self, nodes: int) -> Spectrum:  # noqa: ARG002
+    def finite(self, offset_nodes: int, norm_nodes: int) -> Spectrum:  # noqa: ARG002
         """Return the spectrum of vector, scalar and position features; heads are taken as alike."""
         L, wholes = _operators(self.d, self.keys, self.scoring, self.positions)
         return _spectrum(self.d, self.keys, L, wholes, np.array([self.d, 1.0, self.keys]))
@@ -112,4 +113,4 @@ def _spectrum(d: int, keys: int, values: Array, wholes: Array, widths: Array) ->
         np.concatenate([L, rest[:, None] / FLAT], axis=1),
         one_hot([*own, 0], kinds() + LARGEST),
     )
-    return Spectrum([sectors], np.ones(len(L)), widths, float(wholes.sum()), float(rest.sum()))
+    return Spectrum([sectors], Apart(np.ones(len(L)), widths), float(wholes.sum()), float(rest.sum()))

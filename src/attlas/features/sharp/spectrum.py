@@ -44,6 +44,17 @@ class Terms(NamedTuple):
     C: Array
 
 
+class Groups(Protocol):
+    """The groups of features of a head."""
+
+    @property
+    def widths(self) -> Array:
+        """The features c_g of a head in each group."""
+
+    def coefficients(self, chi: Array) -> tuple[Array, Array]:
+        """Return a, in which A = sum_g a_g L_g, and its derivatives by chi, (groups, groups)."""
+
+
 class Part(Protocol):
     """Sectors of one shape."""
 
@@ -214,8 +225,8 @@ class Spectrum:
     ----------
     parts : list
         `Sectors` and `Block` objects; the last sector is flat and holds what was cut off.
-    weights, widths : arrays of shape (groups,)
-        w_g, which sum to one for each kind of feature, and the c_g features of a head in the group.
+    groups : Groups
+        The groups of features of a head: how many, and how they act together.
     trace : float
         Of the kernel: E[K(X, X)].
     cut : float
@@ -223,10 +234,14 @@ class Spectrum:
     """
 
     parts: list[Part]
-    weights: Array
-    widths: Array
+    groups: Groups
     trace: float
     cut: float
+
+    @property
+    def weights(self) -> Array:
+        """In which the groups make the kernel of infinitely many heads."""
+        return self.groups.coefficients(np.zeros(len(self.groups.widths)))[0]
 
 
 def one_hot(kinds: "list[int] | NDArray[np.intp]", count: int) -> Array:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 KEY_SAMPLES = 3000
-OFFSET_NODES = 10
+OFFSET_NODES = 8
+NORM_NODES = 2
 
 
 class AnyTheory(Protocol):
@@ -62,6 +63,7 @@ def theory(
     learner: Literal["attention", "network"] = "attention",
     key_samples: int = KEY_SAMPLES,
     offset_nodes: int = OFFSET_NODES,
+    norm_nodes: int = NORM_NODES,
 ) -> "Theory":
     """Return the theory of ridge regression on frozen random heads, for tokens that are uniform on the unit sphere.
 
@@ -82,8 +84,11 @@ def theory(
         "network" is random neurons on the same tokens in order (RFMLP); M heads count as M (d + 1) neurons.
     key_samples : int, default 3000
         Key sets that the lengths of features are averaged over; 0 takes them as alike.
-    offset_nodes : int, default 10
+    offset_nodes : int, default 8
         Values of the heads' score offset; 0 takes heads as alike.
+    norm_nodes : int, default 2
+        Values of the lengths of the rows by which a head looks at query and keys; 0 leaves them out, and with them that its
+        scalar feature and its value along its key direction belong together. Not used with a bias.
 
     Examples
     --------
@@ -97,7 +102,7 @@ def theory(
     fu2023random for the model; the theory is derived in `docs/features.md`, after simon2023eigenlearning,
     bordelon2020spectrum, cheng2024dimension and defilippis2024dimension.
     """
-    return Theory(d, keys, bias, scoring, positions, learner, key_samples, offset_nodes)
+    return Theory(d, keys, bias, scoring, positions, learner, key_samples, offset_nodes, norm_nodes)
 
 
 @dataclass(frozen=True)
@@ -112,10 +117,12 @@ class Theory:
     learner: str = "attention"
     key_samples: int = field(default=KEY_SAMPLES, repr=False)
     offset_nodes: int = field(default=OFFSET_NODES, repr=False)
+    norm_nodes: int = field(default=NORM_NODES, repr=False)
 
     def __post_init__(self) -> None:
         integer(self.key_samples, "key_samples", least=0)
         integer(self.offset_nodes, "offset_nodes", least=0)
+        integer(self.norm_nodes, "norm_nodes", least=0)
         self.model  # noqa: B018  # says at once what is wrong
 
     @cached_property
@@ -131,7 +138,7 @@ class Theory:
     @cached_property
     def finite(self) -> Spectrum:
         """The spectrum of finitely many heads, in groups of features."""
-        return self.model.finite(self.offset_nodes)
+        return self.model.finite(self.offset_nodes, self.norm_nodes)
 
     @cached_property
     def tau(self) -> Array:

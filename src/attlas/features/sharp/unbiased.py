@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from attlas.features.scoring import Scoring
 from attlas.features.sharp.expansion import Expansion
+from attlas.features.sharp.groups import Apart, Paired
 from attlas.features.sharp.harmonics import half_moments, harmonics, legendre, sphere_nodes
+from attlas.features.sharp.head_laws import head_laws
 from attlas.features.sharp.key_norms import key_norms, kind_of, kinds
 from attlas.features.sharp.limits import head_limits
 from attlas.features.sharp.model import Placed, place_in_sectors, spread
 from attlas.features.sharp.offsets import offsets
-from attlas.features.sharp.spectrum import FLAT, Label, Sectors, Spectrum, one_hot
+from attlas.features.sharp.spectrum import FLAT, Groups, Label, Sectors, Spectrum, one_hot
 from attlas.features.sharp.traces import traces
 
 Array = NDArray[np.float64]
@@ -46,9 +48,11 @@ class Unbiased:
         """Return the spectrum of infinitely many heads."""
         return infinite_spectrum(self.d, self.keys, self.scoring, INFINITE_DEGREES)
 
-    def finite(self, nodes: int) -> Spectrum:
+    def finite(self, offset_nodes: int, norm_nodes: int) -> Spectrum:
         """Return the spectrum of finitely many heads."""
-        return finite_spectrum(self.d, self.keys, self.scoring, FINITE_DEGREES, nodes)
+        if offset_nodes and norm_nodes:
+            return paired_spectrum(self.d, self.keys, self.scoring, FINITE_DEGREES, offset_nodes, norm_nodes)
+        return finite_spectrum(self.d, self.keys, self.scoring, FINITE_DEGREES, offset_nodes)
 
     def norms(self, samples: int) -> Array:
         """Return samples of tau_b."""
@@ -61,7 +65,7 @@ class Unbiased:
 
     def limits(self, heads: float) -> tuple[float, str]:
         """Return the deviation from simulation, and what lies outside."""
-        return head_limits(heads, self.d)
+        return head_limits(heads, self.d, resolved=True)
 
 
 class Eigenvalues(NamedTuple):
@@ -85,7 +89,7 @@ def eigenvalues(d: int, keys: int, scoring: Scoring, degrees: int, terms: int = 
 def infinite_spectrum(d: int, keys: int, scoring: Scoring, degrees: int) -> Spectrum:
     """Return the spectrum of infinitely many heads: one group."""
     found = eigenvalues(d, keys, scoring, degrees)
-    return _spectrum(d, (found.vector + found.scalar)[None], found.traces.sum()[None], np.ones(1), np.ones(1))
+    return _spectrum(d, (found.vector + found.scalar)[None], found.traces.sum()[None], Apart(np.ones(1), np.ones(1)))
 
 
 def finite_spectrum(d: int, keys: int, scoring: Scoring, degrees: int, nodes: int) -> Spectrum:
@@ -96,7 +100,8 @@ def finite_spectrum(d: int, keys: int, scoring: Scoring, degrees: int, nodes: in
     """
     exact = eigenvalues(d, keys, scoring, degrees)
     if not nodes:
-        return _spectrum(d, np.stack([exact.vector, exact.scalar]), exact.traces, np.ones(2), np.array([float(d), 1.0]))
+        two = Apart(np.ones(2), np.array([float(d), 1.0]))
+        return _spectrum(d, np.stack([exact.vector, exact.scalar]), exact.traces, two)
     places, weights = offsets(nodes)
     L, found = np.empty((2, nodes, degrees, degrees)), np.empty((2, nodes))
     T = offset_moments(d, degrees)
@@ -109,8 +114,28 @@ def finite_spectrum(d: int, keys: int, scoring: Scoring, degrees: int, nodes: in
         mean = np.tensordot(weights, L[part], 1)
         L[part] *= np.where(mean > 0, whole / np.where(mean > 0, mean, 1.0), 1.0)
         found[part] *= exact.traces[part] / (weights @ found[part])
-    widths = np.repeat([float(d), 1.0], nodes)
-    return _spectrum(d, L.reshape(-1, degrees, degrees), found.ravel(), np.tile(weights, 2), widths)
+    groups = Apart(np.tile(weights, 2), np.repeat([float(d), 1.0], nodes))
+    return _spectrum(d, L.reshape(-1, degrees, degrees), found.ravel(), groups)
+
+
+def paired_spectrum(d: int, keys: int, scoring: Scoring, degrees: int, offset_nodes: int, norm_nodes: int) -> Spectrum:
+    """Return the spectrum of finitely many heads with all that does not concentrate in them: see `head_laws`, `Paired`."""
+    exact = eigenvalues(d, keys, scoring, degrees)
+    laws = head_laws(d, keys, scoring, degrees, offset_nodes, norm_nodes)
+    scales = []
+    for part, whole, trace in ((0, exact.scalar, exact.traces[1]), (3, exact.vector, exact.traces[0])):
+        mean = np.tensordot(laws.shares, laws.L[part], 1)  # known exactly
+        scale = np.where(mean > 0, whole / np.where(mean > 0, mean, 1.0), 1.0)
+        scales.append((scale, trace / (laws.shares @ laws.traces[part])))
+    (scalar, scalar_trace), (vector, vector_trace) = scales
+    L = laws.L * np.stack([scalar, vector, np.sqrt(scalar * vector), vector])[:, None]
+    wholes = laws.traces * np.array(
+        [[scalar_trace], [vector_trace], [np.sqrt(scalar_trace * vector_trace)], [vector_trace]]
+    )
+    for array in (L, wholes):
+        array[2] += (array[0] + array[1]) / 2  # of scalar and parallel together
+        array[3] -= array[1]  # across
+    return _spectrum(d, L.reshape(-1, degrees, degrees), wholes.ravel(), Paired(laws.shares, d))
 
 
 def offset_moments(d: int, degrees: int, terms: int = 61) -> Array:
@@ -126,7 +151,7 @@ def offset_moments(d: int, degrees: int, terms: int = 61) -> Array:
     return found
 
 
-def _spectrum(d: int, L: Array, wholes: Array, weights: Array, widths: Array) -> Spectrum:
+def _spectrum(d: int, L: Array, wholes: Array, groups: Groups) -> Spectrum:
     """Return the sectors, and the flat one that holds what the groups' traces have beyond them."""
     degrees = L.shape[1]
     a, b = (index.ravel() for index in np.indices((degrees, degrees)))
@@ -140,4 +165,5 @@ def _spectrum(d: int, L: Array, wholes: Array, weights: Array, widths: Array) ->
         np.concatenate([values, rest[:, None] / FLAT], axis=1),
         one_hot([*(kind_of(int(j)) for j in b), 0], kinds()),
     )
-    return Spectrum([sectors], weights, widths, float(weights @ wholes), float(weights @ rest))
+    weights = groups.coefficients(np.zeros(len(L)))[0]
+    return Spectrum([sectors], groups, float(weights @ wholes), float(weights @ rest))
