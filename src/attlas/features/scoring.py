@@ -39,7 +39,7 @@ class Scoring(Protocol):
         """Return E[act(mean + deviation z)^2]."""
 
 
-def scoring_of(given: Any) -> Scoring:
+def scoring_of(given: Any, name: str = "scoring") -> Scoring:
     """Return the scoring function that a user means: a name, a function of an array of scores, or a `Scoring`.
 
     Raises
@@ -47,18 +47,15 @@ def scoring_of(given: Any) -> Scoring:
     InputError
         If there is no such name; softmax couples the keys and is no function of one score.
     """
-    if isinstance(given, str):
-        if given in SCORINGS:
-            return SCORINGS[given]
-        hint = "; softmax couples the keys, so it is no function of one score" if given == "softmax" else ""
-        raise InputError(
-            f"scoring must be one of {', '.join(SCORINGS)}, or a function of the scores; got {given!r}{hint}"
-        )
+    if isinstance(given, str) and given in SCORINGS:
+        return SCORINGS[given]
     if callable(getattr(given, "coefficients", None)) and callable(getattr(given, "square", None)):
         return given
     if callable(given):
-        return Pointwise(given, getattr(given, "__name__", "a function"))
-    raise InputError(f"scoring must be one of {', '.join(SCORINGS)}, or a function of the scores; got {given!r}")
+        return Pointwise(given, f"function {getattr(given, '__name__', 'of your own')}")
+    softmax = isinstance(given, str) and given == "softmax"
+    hint = "; softmax couples the keys, so it is no function of one score" if softmax else ""
+    raise InputError(f"{name} must be one of {', '.join(SCORINGS)}, or a function of the scores; got {given!r}{hint}")
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ def theory_of(
     *,
     bias: float | ArrayLike = 0.0,
     activation: Any = "relu",
+    positions: float = 0.0,
     kernel: ArrayLike | None = None,
     seed: int = 0,
 ) -> "OwnTheory":
@@ -46,7 +47,7 @@ def theory_of(
     ----------
     X : array of shape (n0, 1 + keys, d)
         Sequences like those to be learned from; n0 up to some thousands, since their Gram matrix is diagonalised.
-    bias, activation
+    bias, activation, positions
         As for the estimators. "softmax" has no kernel in closed form; it is sampled with 4000 heads, to about 2 %.
     kernel : array of shape (n0, n0), optional
         The Gram matrix itself, of whatever learner.
@@ -63,15 +64,15 @@ def theory_of(
                 f"kernel must be a finite symmetric matrix ({len(checked)}, {len(checked)}); got {K.shape}"
             )
     elif isinstance(activation, str) and activation == "softmax":
-        from attlas.features.frozen_heads import draw_heads
         from attlas.features.head_features import HeadFeatures
+        from attlas.features.token_maps import draw_heads
 
-        heads = draw_heads(SOFTMAX_HEADS, checked.shape[2], bias, stream(seed, "heads"))
+        heads, _ = draw_heads(SOFTMAX_HEADS, checked, bias, activation, stream(seed, "heads"))
         K = HeadFeatures(checked, heads, "softmax", hold=False).gram()
     else:
         from attlas.features.kernels import attention_kernel
 
-        K = attention_kernel(checked, bias=bias, activation=activation)
+        K = attention_kernel(checked, bias=bias, activation=activation, positions=positions)
     values, vectors = np.linalg.eigh(K / len(K))
     return OwnTheory(checked, np.maximum(values, 0.0), vectors)
 
