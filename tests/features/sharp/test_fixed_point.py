@@ -175,9 +175,10 @@ def test_the_error_is_the_derivative_of_the_energy():
     assert slope[-1] == pytest.approx(found.noise, rel=1e-5)
 
 
-@pytest.mark.parametrize("bias", [0.0, 3.0])
-def test_no_valid_setting_fails(bias):
-    predicted = theory(5, 4, bias, key_samples=200, offset_nodes=4)
+@pytest.mark.parametrize(("bias", "scoring"), [(0.0, "relu"), (0.0, "sigmoid"), (3.0, "relu")])
+def test_no_valid_setting_fails(bias, scoring):
+    """Sigmoid heads have next to nothing beyond the sectors kept: what rounding leaves there must not be negative."""
+    predicted = theory(5, 4, bias, scoring, key_samples=200, offset_nodes=4)
     found = predicted.curve(
         "keys1", [2, 30, 1000, 1e6], heads=[5, 25, 10_000, "infinite"], alpha=[1e-8, 1e-4, 1, 1e3], noise=0.5
     )

@@ -123,7 +123,7 @@ def solve(
 ) -> tuple[Solution[Array], Image]:
     """Return the logarithms of Omega and chi that solve the equations, and their image.
 
-    A few damped steps u <- sqrt(u g(u)) lead into the reach of Newton's method, whose steps are clipped and are taken
+    A few damped steps u <- (u + g(u))/2 lead into the reach of Newton's method, whose steps are clipped and are taken
     only if
     they shrink the residual; where they do not, the damped step is. The residual is the largest |log g(u) - log u|.
     """
@@ -168,7 +168,7 @@ def _beginning(equations: Equations) -> Array:
     logs = np.zeros(count)
     logs[equations.kinds :] = -1.0
     for _ in range(4):
-        logs = 0.5 * (logs + equations.image(logs).logs)
+        logs = np.logaddexp(logs, equations.image(logs).logs) - np.log(2)
     return logs
 
 
@@ -182,12 +182,12 @@ def _step(equations: Equations, logs: Array, image: Image) -> tuple[Array, Image
         newton = miss / 2
     longest = np.abs(newton).max()
     newton *= min(1.0, _LONGEST / longest) if longest > 0 else 1.0
-    for share in (1.0, 0.5, 0.25):
+    for share in (1.0, 0.5, 0.2, 0.05):
         at = logs + share * newton
         found = equations.image(at)
         if np.abs(found.logs - at).max() < (1 - share / 10) * size:
             return at, found
-    at = logs + miss / 2
+    at = np.logaddexp(logs, image.logs) - np.log(2)  # a mean keeps the matrices of paired features positive
     return at, equations.image(at)
 
 

@@ -27,6 +27,10 @@ class Apart:
     weights: Array = field(repr=False)
     widths: Array = field(repr=False)
 
+    def positive(self, L: Array) -> Array:
+        """Return operators (groups, sectors) as they must be: not negative; rounding may have made them so."""
+        return np.maximum(L, 0.0)
+
     def coefficients(self, chi: Array) -> tuple[Array, Array]:
         """Return a and its derivatives by chi."""
         return self.weights / (1 + chi), np.diag(-self.weights / (1 + chi) ** 2)
@@ -57,6 +61,14 @@ class Paired:
     def widths(self) -> Array:
         """One scalar, one parallel, one sum of them, d - 1 across."""
         return np.repeat([1.0, 1.0, 1.0, self.d - 1.0], len(self.shares))
+
+    def positive(self, L: Array) -> Array:
+        """Return operators (groups, sectors) as they must be: the pair a positive matrix in every sector."""
+        s, p, both, across = L.reshape(4, len(self.shares), -1)
+        cross = both - (s + p) / 2
+        s, p, across = (np.maximum(part, 0.0) for part in (s, p, across))
+        most = np.sqrt(s * p)
+        return np.stack([s, p, (s + p) / 2 + np.clip(cross, -most, most), across]).reshape(L.shape)
 
     def coefficients(self, chi: Array) -> tuple[Array, Array]:
         """Return a and its derivatives by chi."""

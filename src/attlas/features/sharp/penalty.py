@@ -11,7 +11,7 @@ from attlas.numerics import Event, Progress
 
 Array = NDArray[np.float64]
 
-GRID = np.logspace(3, -8, 9)  # relative to the trace, from large to small
+GRID = np.array([1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-4, 1e-6, 1e-8])  # relative to the trace
 _STEPS = 8  # of refinement between grid points, at most
 _GAIN = 1e-5  # relative: less is not worth another step
 
@@ -58,7 +58,7 @@ def _refined(predictor: Predictor, row: list[Point], target: Placed, noise: floa
         x = np.log([point.ridge for point in points[best - 1 : best + 2]])
         y = np.log(np.maximum(errors[best - 1 : best + 2], 1e-300))
         at, gain = _vertex(x, y)
-        if np.min(np.abs(x - at)) < 0.02 or gain < _GAIN:
+        if gain < _GAIN:
             break
         place = best if at < x[1] else best + 1
         points.insert(place, predictor.at(points[best].n, float(np.exp(at)), points[best]))
@@ -66,12 +66,18 @@ def _refined(predictor: Predictor, row: list[Point], target: Placed, noise: floa
 
 
 def _vertex(x: Array, y: Array) -> tuple[float, float]:
-    """Return where the parabola through three points is lowest, and by how much; or else the middle of the wider side."""
+    """Return where to look next between three points, and what that may gain.
+
+    The lowest point of the parabola through them; or the middle of the wider side, where there is none or it is too
+    close to a
+    known point. Over more than two units (of log penalty) a parabola says little: the gain is then taken as what they
+    differ by.
+    """
     left, right = (y[1] - y[0]) / (x[1] - x[0]), (y[2] - y[1]) / (x[2] - x[1])
     curvature = (right - left) / (x[2] - x[0])
     middle = float((x[0] + x[1]) / 2 if x[1] - x[0] > x[2] - x[1] else (x[1] + x[2]) / 2)
-    if curvature <= 0:
-        return middle, float(np.ptp(y))
-    at = float((x[0] + x[1]) / 2 - left / (2 * curvature))
-    wide = (x[2] - x[0]) > 2  # a parabola over so many decades says little about the gain
-    return (at if x[0] < at < x[2] else middle), float(np.ptp(y) if wide else curvature * (at - x[1]) ** 2)
+    at = float((x[0] + x[1]) / 2 - left / (2 * curvature)) if curvature > 0 else middle
+    if x[2] - x[0] > 2:
+        return (at if np.min(np.abs(x - at)) > 0.1 * (x[2] - x[0]) and x[0] < at < x[2] else middle), float(np.ptp(y))
+    close = curvature <= 0 or np.min(np.abs(x - at)) < 0.02
+    return at, 0.0 if close else float(curvature * (at - x[1]) ** 2)

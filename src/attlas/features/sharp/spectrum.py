@@ -51,6 +51,9 @@ class Groups(Protocol):
     def widths(self) -> Array:
         """The features c_g of a head in each group."""
 
+    def positive(self, L: Array) -> Array:
+        """Return operators (groups, sectors) without what rounding made negative."""
+
     def coefficients(self, chi: Array) -> tuple[Array, Array]:
         """Return a, in which A = sum_g a_g L_g, and its derivatives by chi, (groups, groups)."""
 

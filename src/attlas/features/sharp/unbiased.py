@@ -156,8 +156,8 @@ def _spectrum(d: int, L: Array, wholes: Array, groups: Groups) -> Spectrum:
     degrees = L.shape[1]
     a, b = (index.ravel() for index in np.indices((degrees, degrees)))
     multiplicity = harmonics(a, d) * harmonics(b, d)
-    values = np.maximum(L.reshape(len(L), -1), 0.0)
-    rest = np.maximum(wholes - values @ multiplicity, 0.0)
+    values = groups.positive(L.reshape(len(L), -1))
+    rest = groups.positive((wholes - values @ multiplicity)[:, None])[:, 0]
     labels: list[list[Label]] = [[(int(i), int(j))] for i, j in zip(a, b, strict=True)]
     sectors = Sectors(
         [*labels, [(-1, -1)]],
