@@ -1,6 +1,6 @@
 """The theory of random features beside simulations of its own seeds: how far they differ, and where.
 
-`python studies/sharp_features.py` takes about ten minutes on one core and prints the tables of docs/sharp_features.md;
+`python studies/sharp_features.py` takes about ten minutes on one core and prints the tables of docs/features.md;
 `--theory` prints those that need no simulation. Penalties are absolute, lam = 0.36 times the numbers listed; no intercept.
 """
 

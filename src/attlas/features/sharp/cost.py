@@ -119,7 +119,8 @@ def crossing(pair: "list[Theory]", placed: list[Placed], units: float, noise: fl
     scanned = ahead(sizes)
     behind = [k for k in range(len(sizes) - 1) if scanned[k] > 1e-6 and scanned[k + 1] <= 0]
     if not behind:
-        return Solution(float("inf"), Status.CONVERGED if all(ended) else Status.OUT_OF_STEPS, 0.0, len(sizes))
+        never = float("inf") if scanned[-1] > 0 else 0.0
+        return Solution(never, Status.CONVERGED if all(ended) else Status.OUT_OF_STEPS, 0.0, len(sizes))
     low, high = sizes[behind[-1]], sizes[behind[-1] + 1]
     above, below, steps = scanned[behind[-1]], scanned[behind[-1] + 1], len(sizes)
     while high / low - 1 > TOL and steps < len(sizes) + MAX_STEPS:

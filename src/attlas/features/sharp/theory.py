@@ -238,7 +238,10 @@ class Theory:
         noise: float = 0.0,
         throw: bool = True,
     ) -> Solution[float]:
-        """Return the n from which the first bias has the smaller error, at the best penalties of both; infinity for none."""
+        """Return the n from which the first bias has the smaller error for good, at the best penalties of both.
+
+        The value is infinity where the first never overtakes up to n = 1e7, 0 where it is never behind.
+        """
         pair = [replace(self, bias=strength) for strength in bias]
         placed = [one.placed(target, heads) for one in pair]
         found = crossing(pair, placed, self.units(heads), noise)
