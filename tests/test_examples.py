@@ -117,3 +117,16 @@ def test_recover_a_head(tmp_path):
     assert "certificate not met" in too_few
     assert "certificate met" in both
     assert float(error.split()[-1]) < 1e-9
+
+
+def test_sharp_features(tmp_path):
+    """Three draws: deviations of the size of their standard errors, and a peak where features are as many as samples."""
+    page = run(tmp_path, "studies/sharp_features.py", "--quick", "--out", "deviations.json")
+    found = json.loads((tmp_path / "deviations.json").read_text())
+    assert [each["learner"].split()[0] for each in found["runs"]] == ["RFA", "RFA", "BRFA", "RFMLP"]
+    for each in found["runs"]:
+        assert np.median(np.abs(each["deviation"])) < 0.12
+        assert np.median(each["error"]) < 0.1
+    table = page.strip().split("\n\n")[1].splitlines()[2:]
+    noise = {int(cells[1]): float(cells[2]) for cells in (line.split("|") for line in table)}
+    assert max(noise, key=noise.get) == 57  # 57 heads of 7 features, 400 samples

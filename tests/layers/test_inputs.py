@@ -16,7 +16,7 @@ GOOD = np.ones((2, 3, 4))
         (lambda: layers.random_feature_attention(GOOD[:, :1], np.ones((1, 5, 5))), "at least one key"),
         (lambda: layers.random_feature_attention(GOOD, np.ones((1, 4, 4))), r"axis 1 \(d \+ 1\) must be 5; got 4"),
         (lambda: layers.random_feature_attention(GOOD * np.nan, np.ones((1, 5, 5))), "not finite"),
-        (lambda: layers.random_feature_attention(GOOD, np.ones((1, 5, 5)), "gelu"), "one of relu, exp, softmax"),
+        (lambda: layers.random_feature_attention(GOOD, np.ones((1, 5, 5)), "gelu"), "one of relu, exp, .* or a function"),
         (lambda: layers.random_feature_attention(GOOD, 1e4 * np.ones((1, 5, 5)), "exp"), "exp overflows"),
         (lambda: layers.random_feature_mlp(GOOD, np.ones((2, 12))), r"must be 13; got 12"),
         (lambda: layers.multi_head_attention(GOOD, np.ones((1, 3, 3)), np.ones((1, 4, 4))), "must be 4; got 3"),

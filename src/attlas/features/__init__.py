@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from attlas.features.learning_curves import learning_curve as learning_curve
     from attlas.features.learning_curves import sample_sizes as sample_sizes
     from attlas.features.regressor import RandomAttentionRegressor as RandomAttentionRegressor
+    from attlas.features.sharp.own_tokens import OwnTheory as OwnTheory
+    from attlas.features.sharp.own_tokens import theory_of as theory_of
+    from attlas.features.sharp.theory import Theory as Theory
+    from attlas.features.sharp.theory import theory as theory
     from attlas.features.transformers import RandomAttentionFeatures as RandomAttentionFeatures
     from attlas.features.transformers import RandomMLPFeatures as RandomMLPFeatures
 
@@ -43,6 +47,10 @@ _LATER = {
     "learning_curve": "learning_curves",
     "mlp_kernel": "kernels",
     "sample_sizes": "learning_curves",
+    "OwnTheory": "sharp.own_tokens",
+    "Theory": "sharp.theory",
+    "theory": "sharp.theory",
+    "theory_of": "sharp.own_tokens",
 }
 
 

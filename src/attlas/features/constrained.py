@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from attlas.errors import InputError
 from attlas.features.base import OnSequences, regression_targets, spread_of
-from attlas.features.frozen_heads import draw_heads
 from attlas.features.group_ball import BallMinimum, GroupBall, huber, minimise
 from attlas.features.head_features import finite, make_features
 from attlas.features.ridge import GRID, dual_path, factor, solve
+from attlas.features.token_maps import draw_heads
 from attlas.inputs import integer, real
 from attlas.numerics import stream
 
@@ -83,7 +83,7 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
         n_heads: int = 1000,
         *,
         bias: float | ArrayLike = 0.0,
-        activation: str = "relu",
+        activation: Any = "relu",
         radius: float | None = None,
         energy: float | None = None,
         delta: float = 0.01,
@@ -120,7 +120,7 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
         real(self.tol, "tol", above=0)
         integer(self.max_iter, "max_iter")
         energy = np.inf if self.energy is None else real(self.energy, "energy", above=0)
-        self.heads_ = draw_heads(self.n_heads, checked.shape[2], self.bias, self.random_state)
+        self.heads_, _ = draw_heads(self.n_heads, checked, self.bias, self.activation, self.random_state)
         F = finite(make_features(checked, self.heads_, self.activation, np.dtype("float32")), "the features")
         self.intercept_ = float(target.mean()) if self.fit_intercept else 0.0
         scale, target = spread_of(target), target - self.intercept_

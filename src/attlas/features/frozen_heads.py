@@ -1,18 +1,15 @@
 """Frozen heads, finitely or infinitely many, behind one interface: a regressor asks them, not how many there are."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.features.base import seed_of
 from attlas.features.head_features import HeadFeatures, finite
-from attlas.features.heads import attention_heads
 from attlas.features.kernels import attention_kernel
-from attlas.features.sequences import bias_matrix
-from attlas.inputs import integer
+from attlas.features.token_maps import TokenMap, draw_heads
 from attlas.numerics import Progress
 
 Array = NDArray[Any]
@@ -53,13 +50,24 @@ class Heads(Protocol):
         """Return the predictions (n, targets), without intercept, of an estimator that has these attributes."""
 
 
-def frozen_heads(n_heads: Any, d: int, bias: float | ArrayLike, activation: str, random_state: Any) -> Heads:
-    """Return the heads that a user means by `n_heads`: an integer, or "infinite"."""
+def frozen_heads(
+    n_heads: Any,
+    X: Array,
+    bias: float | ArrayLike,
+    activation: Any,
+    random_state: Any,
+    positions: float = 0.0,
+    depth: int = 1,
+) -> Heads:
+    """Return the heads that a user means by `n_heads`, an integer or "infinite", for sequences like X."""
     if not isinstance(n_heads, str):
-        return FiniteHeads(draw_heads(n_heads, d, bias, random_state), activation)
+        heads, prepare = draw_heads(n_heads, X, bias, activation, random_state, positions, depth)
+        return FiniteHeads(heads, activation, prepare)
     if n_heads != "infinite":
         raise InputError(f"n_heads must be a positive integer or 'infinite'; got {n_heads!r}")
-    return InfiniteHeads(bias, activation)
+    if depth != 1:
+        raise InputError("two layers have no kernel in closed form; take finitely many heads, such as n_heads=1000")
+    return InfiniteHeads(bias, activation, positions)
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,8 @@ class InfiniteHeads:
     """Infinitely many heads: a kernel."""
 
     bias: float | ArrayLike
-    activation: str
+    activation: Any
+    positions: float = 0.0
 
     def solver(self, wanted: str, n: int) -> str:  # noqa: ARG002
         """Return "dual": without features there is no other."""
@@ -77,7 +86,7 @@ class InfiniteHeads:
 
     def on(self, X: Array, hold: bool = True) -> "KernelDesign":  # noqa: ARG002
         """Return the sequences as the kernel sees them."""
-        return KernelDesign(X, {"bias": self.bias, "activation": self.activation})
+        return KernelDesign(X, {"bias": self.bias, "activation": self.activation, "positions": self.positions})
 
     def fitted(self, X: Array, values: Array) -> dict[str, Array]:
         """Return a copy of the sequences, and their dual coefficients."""
@@ -110,10 +119,11 @@ class KernelDesign:
 
 @dataclass(frozen=True)
 class FiniteHeads:
-    """M heads, (M, d + 1, d + 1)."""
+    """M heads, (M, d + 1, d + 1), and what tokens go through before them."""
 
     heads: Array
-    activation: str
+    activation: Any
+    prepare: TokenMap = field(default_factory=TokenMap)
 
     def solver(self, wanted: str, n: int) -> str:
         """Return, for "auto", that of the smaller matrix, or conjugate gradients where both are large."""
@@ -124,7 +134,7 @@ class FiniteHeads:
 
     def on(self, X: Array, hold: bool = True) -> "HeadFeatures":
         """Return the features of sequences."""
-        return HeadFeatures(X, self.heads, self.activation, hold)
+        return HeadFeatures(X, self.heads, self.activation, hold, self.prepare)
 
     def fitted(self, X: Array, values: Array) -> dict[str, Array]:  # noqa: ARG002
         """Return the heads and their values."""
@@ -133,8 +143,3 @@ class FiniteHeads:
     def predict(self, X: Array, model: Any) -> Array:
         """Return Phi coef."""
         return finite(self.on(X, hold=False).times(model.coef_), "the features")
-
-
-def draw_heads(n_heads: Any, d: int, bias: Any, random_state: Any) -> Array:
-    """Return the frozen heads (n_heads, d + 1, d + 1), bias included."""
-    return attention_heads(integer(n_heads, "n_heads"), d, seed_of(random_state)) + bias_matrix(bias, d)

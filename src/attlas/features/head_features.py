@@ -28,8 +28,9 @@ class HeadFeatures:
 
     X: Array
     heads: Array
-    activation: str
+    activation: Any
     hold: bool = True
+    prepare: Callable[[Array], Array] = np.asarray  # what tokens go through before the heads see them
 
     @property
     def width(self) -> int:
@@ -68,9 +69,9 @@ class HeadFeatures:
         return np.concatenate([block.T @ dual for block in self.by_heads])
 
     def _columns(self, X: Array) -> Iterator[Array]:
-        root = np.float32(np.sqrt(len(self.heads)))
+        root, seen = np.float32(np.sqrt(len(self.heads))), self.prepare(X)
         for start in range(0, len(self.heads), HEADS):
-            yield make_features(X, self.heads[start : start + HEADS], self.activation, np.dtype("float32")) / root
+            yield make_features(seen, self.heads[start : start + HEADS], self.activation, np.dtype("float32")) / root
 
     def _products(self, pairs: Iterable[tuple[Array, Array]], rows: int, progress: Progress | None) -> Array:
         """Return the sum of left right^T over blocks of heads: float64 sums of float32 products."""
@@ -96,7 +97,7 @@ class _Remade:
         return self.make()
 
 
-def make_features(X: Array, heads: Array, activation: str, dtype: np.dtype[Any]) -> Array:
+def make_features(X: Array, heads: Array, activation: Any, dtype: np.dtype[Any]) -> Array:
     """Return the features (n, heads (d + 1)) without the factor 1/sqrt(M)."""
     missing = np.isnan(X[:, 1:, 0])
     if np.abs(X).max(initial=0, where=~np.isnan(X)) > np.sqrt(np.finfo(dtype).max):

@@ -10,6 +10,7 @@ References
 fu2023random; cho2009kernel for the arc-cosine kernel of relu; the biased ones are derived in `docs/features.md`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,13 +21,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
 from attlas.features.kappa import SERIES, TERMS, arc_cosine, biased_relu, hermite_coefficients, same_relu
+from attlas.features.position_codes import score_scale, widened, with_positions
+from attlas.features.scoring import Scoring, scoring_of
 from attlas.features.sequences import bias_matrix, sequences
+from attlas.features.series_kernel import CLOSED, add_series, coefficients
 from attlas.layers import with_one
 from attlas.numerics import Event, Progress
 
 Array = NDArray[np.float64]
 
-KERNEL_ACTIVATIONS = ("relu", "exp")
 _KEYS = 256  # on each side of a block of key pairs: half a megabyte, which stays in the cache
 
 
@@ -36,7 +39,8 @@ def attention_kernel(
     X2: ArrayLike | None = None,
     *,
     bias: float | ArrayLike = 0.0,
-    activation: str = "relu",
+    activation: str | Callable[[Array], Any] = "relu",
+    positions: float = 0.0,
     progress: Progress | None = None,
 ) -> Array:
     """Return the kernel of random-feature attention with infinitely many heads.
@@ -49,8 +53,11 @@ def attention_kernel(
         X itself if not given; only half of the kernel is then computed.
     bias : float or array of shape (d, d) or (d + 1, d + 1), default 0
         W_0: a strength b for b [[I, 0], [0, 0]], or the matrix itself.
-    activation : {"relu", "exp"}
-        Softmax has no closed form, because its normaliser couples the keys.
+    activation : {"relu", "exp", "sigmoid", "erf", "tanh", "relu2"} or function
+        A function takes an array of scores and returns one weight for each. Softmax has no closed form, because its
+        normaliser couples the keys.
+    positions : float, default 0
+        gamma^2, the squared length of one-hot position codes on the keys (`position_codes`).
     progress : callable, optional
         Called with an `Event` as rows of the kernel are finished.
 
@@ -59,15 +66,18 @@ def attention_kernel(
     array of shape (n, n2)
         Positive semidefinite to rounding. Arc-cosine functions without bias, exact to 1e-13 of the diagonal; with bias a
         Hermite series for small correlations and a quadrature for large ones, to 1e-11 for biases up to 4 and 1e-9 up to 8.
+        Closed forms for erf and relu2 without bias; else the Hermite series, to 1e-10 for smooth functions. With a
+        kink, as in relu2 with a bias, it is that good for correlations of scores up to 0.95 (and exactly 1).
     """
-    if not isinstance(activation, str) or activation not in KERNEL_ACTIVATIONS:
-        hint = "; softmax has features only, its normaliser couples the keys" if activation == "softmax" else ""
-        raise InputError(
-            f"activation of a kernel must be one of {', '.join(KERNEL_ACTIVATIONS)}; got {activation!r}{hint}"
-        )
-    first = _Scores.of(sequences(X, "X"), bias)
-    second = first if X2 is None else _Scores.of(sequences(X2, "X2", d=first.queries.shape[1] - 1), bias)
-    biased = bool(np.any(first.mean) or np.any(second.mean))
+    if isinstance(activation, str) and activation == "softmax":
+        raise InputError("activation 'softmax' has features only, no kernel: its normaliser couples the keys")
+    scoring = scoring_of(activation, "activation of a kernel")
+    checked = sequences(X, "X")
+    other = None if X2 is None else sequences(X2, "X2", d=checked.shape[2])
+    slots = max(part.shape[1] for part in (checked, other) if part is not None) - 1
+    first = _Scores.of(checked, bias, positions, slots)
+    second = first if other is None else _Scores.of(other, bias, positions, slots)
+    fill = _filler(scoring, first, second)
     K = np.zeros((len(first.counts), len(second.counts)))
     buffer = np.empty(0)
     for rows in first.blocks():
@@ -75,14 +85,8 @@ def attention_kernel(
             if X2 is None and columns.start > rows.start:
                 break
             t, c, buffer = first.gram(second, rows, columns, buffer)
-            block, laws = K[rows, columns], (first.deviation[rows], second.deviation[columns])
-            if activation == "exp":
-                _add_exp(t, c, first.exponential[rows], second.exponential[columns], block)
-            elif not biased:
-                _add_relu(t, c, *laws, block)
-            else:
-                means, series = (first.mean[rows], second.mean[columns]), (first.series[rows], second.series[columns])
-                _add_biased_relu(t, c, *laws, *means, *series, block)
+            block = K[rows, columns]
+            fill(t, c, rows, columns, block)
             block /= first.counts[rows, None] * second.counts[columns]
             if X2 is None:
                 K[columns, rows] = np.tril(block) + np.tril(block, -1).T if columns == rows else block.T
@@ -91,6 +95,33 @@ def attention_kernel(
     if not np.isfinite(K).all():
         raise InputError("the kernel overflows on these tokens; scale them, or the bias, down")
     return K
+
+
+def _filler(
+    scoring: Scoring, first: "_Scores", second: "_Scores"
+) -> Callable[[Array, Array, slice, slice, Array], None]:
+    """Return what fills a block of the kernel with sum_ij E[act act'] t_ij, given t, c, and which rows and columns."""
+    biased = bool(np.any(first.mean) or np.any(second.mean))
+
+    def laws(rows: slice, columns: slice) -> tuple[Array, Array]:
+        return first.deviation[rows], second.deviation[columns]
+
+    def means(rows: slice, columns: slice) -> tuple[Array, Array]:
+        return first.mean[rows], second.mean[columns]
+
+    if scoring.name == "exp":
+        return lambda t, c, i, j, block: _add_exp(t, c, first.exponential[i], second.exponential[j], block)
+    if scoring.name == "relu" and not biased:
+        return lambda t, c, i, j, block: _add_relu(t, c, *laws(i, j), block)
+    if scoring.name == "relu":
+        return lambda t, c, i, j, block: _add_biased_relu(
+            t, c, *laws(i, j), *means(i, j), first.series[i], second.series[j], block
+        )
+    if not biased and scoring.name in CLOSED:
+        return lambda t, c, i, j, block: np.copyto(block, CLOSED[scoring.name](t, c, *laws(i, j)))
+    own, square = coefficients(scoring, first.mean * first.deviation, first.deviation)
+    other = own if second is first else coefficients(scoring, second.mean * second.deviation, second.deviation)[0]
+    return lambda t, c, i, j, block: add_series(t, c, *laws(i, j), *means(i, j), own[i], other[j], square[i], block)
 
 
 def mlp_kernel(X: ArrayLike, X2: ArrayLike | None = None) -> Array:
@@ -134,14 +165,18 @@ class _Scores:
     deviation: Array
 
     @classmethod
-    def of(cls, X: Array, bias: float | ArrayLike) -> "_Scores":
+    def of(cls, X: Array, bias: float | ArrayLike, positions: float, slots: int) -> "_Scores":
+        W0, scale = bias_matrix(bias, X.shape[2]), score_scale(positions)
+        if positions:
+            X, W0 = with_positions(X, positions, slots), widened(W0, slots)
         present = ~np.isnan(X[:, 1:, 0])
         Xt = with_one(np.nan_to_num(X))
         queries, keys = np.ascontiguousarray(Xt[:, 0]), np.ascontiguousarray(Xt[:, 1:] * present[:, :, None])
         deviation = 0.5 * np.sqrt((queries**2).sum(1))[:, None] * np.sqrt((keys**2).sum(2))
+        deviation *= scale
         deviation[~present] = 1.0
-        mean = np.einsum("nd,nkd->nk", queries @ bias_matrix(bias, X.shape[2]), keys) / deviation
-        return cls(queries, keys, present.sum(1).astype(float), mean, deviation)
+        mean = np.einsum("nd,nkd->nk", queries @ W0, keys) / deviation
+        return cls(scale * queries, keys, present.sum(1).astype(float), mean, deviation)
 
     @cached_property
     def series(self) -> Array:

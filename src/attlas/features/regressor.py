@@ -27,8 +27,8 @@ class RandomAttentionRegressor(RegressorMixin, OnSequences):
     Parameters
     ----------
     n_heads : int or "infinite", default 1000
-        "infinite" is the kernel limit (relu or exp), without the noise of finitely many heads.
-    bias, activation, token_dim, random_state
+        "infinite" is the kernel limit, without the noise of finitely many heads; not for softmax, nor for two layers.
+    bias, activation, positions, depth, token_dim, random_state
         As for `RandomAttentionFeatures`.
     alpha : float or "loo", default "loo"
         Penalty relative to tr(K)/n, or the best of `alphas` by leave-one-out.
@@ -83,7 +83,9 @@ class RandomAttentionRegressor(RegressorMixin, OnSequences):
         n_heads: int | Literal["infinite"] = 1000,
         *,
         bias: float | ArrayLike = 0.0,
-        activation: str = "relu",
+        activation: Any = "relu",
+        positions: float = 0.0,
+        depth: int = 1,
         alpha: float | Literal["loo"] = "loo",
         alphas: ArrayLike | None = None,
         fit_intercept: bool = True,
@@ -94,6 +96,8 @@ class RandomAttentionRegressor(RegressorMixin, OnSequences):
         self.n_heads = n_heads
         self.bias = bias
         self.activation = activation
+        self.positions = positions
+        self.depth = depth
         self.alpha = alpha
         self.alphas = alphas
         self.fit_intercept = fit_intercept
@@ -161,4 +165,4 @@ class RandomAttentionRegressor(RegressorMixin, OnSequences):
         return fresh._draw(train).on(train), test
 
     def _draw(self, X: Array) -> Heads:
-        return frozen_heads(self.n_heads, X.shape[2], self.bias, self.activation, self.random_state)
+        return frozen_heads(self.n_heads, X, self.bias, self.activation, self.random_state, self.positions, self.depth)

@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from attlas.errors import InputError
 from attlas.features.base import OnSequences, seed_of
-from attlas.features.frozen_heads import draw_heads
 from attlas.features.head_features import make_features
 from attlas.features.heads import mlp_neurons
+from attlas.features.token_maps import draw_heads
 from attlas.inputs import integer
 from attlas.layers import random_feature_mlp
 
@@ -23,14 +23,23 @@ class RandomAttentionFeatures(TransformerMixin, OnSequences):
 
     phi_m(X) = (1/N) sum_i act(xt_0^T W_m xt_i) xt_i / sqrt(M),  W_m = W_0 + N(0, 1/4), xt = [x; 1],
 
-    one block of d + 1 numbers per head; inner products of features tend to `attention_kernel` as M grows.
+    one block of d + 1 numbers per head (more with position codes or two layers); inner products of features tend to
+    `attention_kernel` as M grows.
 
     Parameters
     ----------
     n_heads : int, default 1000
     bias : float or array, default 0
         W_0: a strength b for b [[I, 0], [0, 0]], or a matrix (d, d) or (d + 1, d + 1).
-    activation : {"relu", "exp", "softmax"}
+    activation : {"relu", "exp", "sigmoid", "erf", "tanh", "relu2", "softmax"} or function
+        What turns scores into weights. A function takes an array of scores and returns one weight for each. Sigmoid
+        learns key
+        averages and correlations from fewer samples than relu, squares of the query from more (`docs/features.md`).
+    positions : float, default 0
+        gamma^2, the squared length of one-hot position codes on the keys: with them the order of the keys can be learned.
+    depth : {1, 2}
+        2 puts a first random layer before the heads, whose outputs are their tokens: functions of two keys can then be
+        learned.
     token_dim : int, optional
         For 2-D X: rows are tokens of this many numbers, end to end, the first the query. If not given a row is one token,
         both the query and the only key.
@@ -54,7 +63,9 @@ class RandomAttentionFeatures(TransformerMixin, OnSequences):
         n_heads: int = 1000,
         *,
         bias: float | ArrayLike = 0.0,
-        activation: str = "relu",
+        activation: Any = "relu",
+        positions: float = 0.0,
+        depth: int = 1,
         token_dim: int | None = None,
         random_state: Any = None,
         dtype: str = "float64",
@@ -62,6 +73,8 @@ class RandomAttentionFeatures(TransformerMixin, OnSequences):
         self.n_heads = n_heads
         self.bias = bias
         self.activation = activation
+        self.positions = positions
+        self.depth = depth
         self.token_dim = token_dim
         self.random_state = random_state
         self.dtype = dtype
@@ -71,14 +84,16 @@ class RandomAttentionFeatures(TransformerMixin, OnSequences):
         checked = self._sequences(X, reset=True)
         if not isinstance(self.dtype, str) or self.dtype not in ("float32", "float64"):
             raise InputError(f"dtype must be 'float32' or 'float64'; got {self.dtype!r}")
-        self.heads_ = draw_heads(self.n_heads, checked.shape[2], self.bias, self.random_state)
+        self.heads_, self._prepare = draw_heads(
+            self.n_heads, checked, self.bias, self.activation, self.random_state, self.positions, self.depth
+        )
         self._n_features_out = self.heads_.shape[0] * self.heads_.shape[1]
         return self
 
     def transform(self, X: Any) -> Array:
         """Return the features (n, n_heads (d + 1))."""
         check_is_fitted(self)
-        checked = self._sequences(X, reset=False)
+        checked = self._prepare(self._sequences(X, reset=False))
         found = make_features(checked, self.heads_, self.activation, np.dtype(self.dtype))
         return np.asarray(found / found.dtype.type(np.sqrt(len(self.heads_))))
 

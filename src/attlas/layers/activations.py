@@ -1,5 +1,6 @@
-"""What turns scores into weights: softmax and hardmax along rows; relu, exp and softmax over the keys of random heads."""
+"""What turns scores into weights: softmax and hardmax along rows; what random heads use, entry by entry or over the keys."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,60 @@ def softmax_over_keys(scores: Array) -> Array:
     return scores
 
 
-ACTIVATIONS = {"relu": relu, "exp": exp, "softmax": softmax_over_keys}
+def sigmoid(scores: Array) -> Array:
+    """Return 1/(1 + exp(-s)), in place."""
+    from scipy.special import expit
+
+    return np.asarray(expit(scores, out=scores))
+
+
+def erf(scores: Array) -> Array:
+    """Return erf(s), in place."""
+    from scipy import special
+
+    return np.asarray(special.erf(scores, out=scores))
+
+
+def tanh(scores: Array) -> Array:
+    """Return tanh(s), in place."""
+    return np.tanh(scores, out=scores)
+
+
+def relu2(scores: Array) -> Array:
+    """Return max(s, 0)^2, in place."""
+    np.maximum(scores, 0, out=scores)
+    return np.square(scores, out=scores)
+
+
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "relu": relu,
+    "exp": exp,
+    "sigmoid": sigmoid,
+    "erf": erf,
+    "tanh": tanh,
+    "relu2": relu2,
+    "softmax": softmax_over_keys,
+}
+
+
+def activation_of(given: Any) -> Callable[[Array], Array]:
+    """Return the function of scores that is meant by a name, or the function given: one number for each score."""
+    if isinstance(given, str) and given in ACTIVATIONS:
+        return ACTIVATIONS[given]
+    if not callable(given):
+        raise InputError(
+            f"activation must be one of {', '.join(ACTIVATIONS)}, or a function of the scores; got {given!r}"
+        )
+
+    def weights(scores: Array) -> Array:
+        found = np.asarray(given(scores))
+        if found.shape != scores.shape or found.dtype.kind not in "fiub":
+            raise InputError(
+                f"activation must return one real number for each score; got shape {found.shape} for {scores.shape}"
+            )
+        return found.astype(scores.dtype, copy=False)
+
+    return weights
 
 
 def _rows_of_numbers(h: ArrayLike) -> Array:

@@ -1,5 +1,6 @@
 """Features of frozen random heads, and of frozen random neurons on the same tokens."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
 from attlas.inputs import array
-from attlas.layers.activations import ACTIVATIONS
+from attlas.layers.activations import activation_of
 from attlas.layers.blocks import blocks
 
 _IN_CACHE = 16  # blocks are 16 times smaller, to stay in cache: each is read three times
@@ -16,7 +17,10 @@ Array = NDArray[Any]
 
 
 def random_feature_attention(
-    X: ArrayLike, heads: ArrayLike, activation: str = "relu", present: ArrayLike | None = None
+    X: ArrayLike,
+    heads: ArrayLike,
+    activation: str | Callable[[Array], Any] = "relu",
+    present: ArrayLike | None = None,
 ) -> Array:
     """Return the features of random-feature attention, one block of d + 1 numbers per frozen head.
 
@@ -24,7 +28,7 @@ def random_feature_attention(
 
         phi_m(X) = (1/N) sum_i act(s_mi) xt_i,    s_mi = xt_0^T W_m xt_i,
 
-    where act is relu or exp; for softmax, act(s_mi) = N exp(s_mi) / sum_j exp(s_mj). The order of the keys does
+    where act is a function of one score; for softmax, act(s_mi) = N exp(s_mi) / sum_j exp(s_mj). The order of the keys does
     not matter. A trained layer is f(X) = sum_m <v_m, phi_m(X)> for values v_m.
 
     Parameters
@@ -33,7 +37,8 @@ def random_feature_attention(
         Token 0 is the query.
     heads : array of shape (M, d + 1, d + 1)
         The frozen W_m.
-    activation : {"relu", "exp", "softmax"}
+    activation : {"relu", "exp", "sigmoid", "erf", "tanh", "relu2", "softmax"} or function
+        A function takes an array of scores and returns one weight for each.
     present : boolean array of shape (n, N), optional
         Which keys count, for sequences of different length (default: all). The other keys may hold anything.
 
@@ -51,8 +56,7 @@ def random_feature_attention(
         raise InputError("X holds the query token only; random-feature attention needs at least one key")
     D = X.shape[2] + 1
     W = _as_precise(array(heads, "heads", ("M", "d + 1", "d + 1"), (None, D, D)), X, "heads")
-    if not isinstance(activation, str) or activation not in ACTIVATIONS:
-        raise InputError(f"activation must be one of {', '.join(ACTIVATIONS)}; got {activation!r}")
+    act = activation_of(activation)
     n, M, N = len(X), len(W), X.shape[1] - 1
     mask = None if present is None else _mask(present, (n, N))
     columns = np.ascontiguousarray(W.transpose(1, 2, 0).reshape(D, D * M))
@@ -67,9 +71,9 @@ def random_feature_attention(
         scores = keys @ projected  # (rows, N, M)
         if mask is not None and activation == "softmax":
             scores[~mask[rows]] = -np.inf
-            weights = ACTIVATIONS[activation](scores) * (1 / (share * N))
+            weights = act(scores) * (1 / (share * N))
         else:
-            weights = ACTIVATIONS[activation](scores)
+            weights = act(scores)
         np.matmul(keys.transpose(0, 2, 1) * share, weights, out=features[rows])
     return features.transpose(0, 2, 1)
 
