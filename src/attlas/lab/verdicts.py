@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from attlas.claims import Claim, Measurement, Outcome, Tier, Verdict, find
+from attlas.errors import DamagedStore
 from attlas.lab.plan import SEEDS_PER_RUN, plan
 from attlas.lab.shipped import PILOTS
 from attlas.lab.shipped import shipped as shipped_records
@@ -154,5 +156,13 @@ def _judge(claim: Claim[Any], tier: Tier, records: Sequence[Record]) -> Verdict:
 
 
 def measurements(claim: Claim[Any], records: Sequence[Record]) -> list[Measurement[Any]]:
-    """Return records as measurements of their claim."""
-    return [Measurement(claim.settings(**r.point), r.seed, r.result) for r in records]
+    """Return records as measurements of their claim; a record whose settings the claim does not accept is damage."""
+    return [Measurement(stored_point(claim, r), r.seed, r.result) for r in records]
+
+
+def stored_point(claim: Claim[Any], record: Record) -> Any:
+    """Return the validated settings of a stored result, which anybody may have written."""
+    try:
+        return claim.settings(**record.point)
+    except ValidationError as error:
+        raise DamagedStore(f"{record.point} are no settings of {claim.id} ({error.errors()[0]['msg']})") from error

@@ -10,6 +10,9 @@ from attlas.store.check import digest as digest
 from attlas.store.export import export as export
 from attlas.store.key import canonical as canonical
 from attlas.store.key import key as key
+from attlas.store.merge import Merged as Merged
+from attlas.store.merge import copy as copy
+from attlas.store.merge import merge as merge
 from attlas.store.payload import decode as decode
 from attlas.store.payload import encode as encode
 from attlas.store.reader import read as read
