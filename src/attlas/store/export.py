@@ -101,22 +101,15 @@ def _netcdf(records: Iterable[Record], target: Path) -> int:
     import h5netcdf  # noqa: F401  # so that its absence is an ImportError
 
     groups = groupby(records, key=lambda r: (r.claim, r.version))
-    waiting: list[tuple[tuple[str, int], list[Record]]] = []
-    count = written = 0
-    for name, group in groups:
-        waiting.append((name, list(group)))
-        if len(waiting) > 1 or written:
-            for (claim, version), own in waiting:
-                _whole(
-                    target.with_name(f"{target.stem}.{claim}-v{version}.nc"), lambda path, own=own: _dataset(own, path)
-                )  # type: ignore[misc]
-                count, written = count + len(own), written + 1
-            waiting = []
-    for _, own in waiting:
-        _whole(target, lambda path, own=own: _dataset(own, path))  # type: ignore[misc]
-        count += len(own)
-    return count
+    (claim, version), first = next(groups)
+    own, count, several = list(first), 0, False
+    for (following, number), group in groups:
+        several = True
+        count += _dataset(own, target.with_name(f"{target.stem}.{claim}-v{version}.nc"))
+        claim, version, own = following, number, list(group)
+    return count + _dataset(own, target.with_name(f"{target.stem}.{claim}-v{version}.nc") if several else target)
 
 
-def _dataset(records: list[Record], target: Path) -> None:
-    view(records).to_netcdf(target, engine="h5netcdf")
+def _dataset(records: list[Record], target: Path) -> int:
+    _whole(target, lambda path: view(records).to_netcdf(path, engine="h5netcdf"))
+    return len(records)

@@ -47,7 +47,7 @@ def examine(data: bytes) -> str:
     head = _sums(np.frombuffer(data, order, 6).reshape(1, 3, 2), (0, 0))[0] if order else None
     if head != _pair(data, 24):
         return "the head of its log is damaged, so that SQLite shows nothing of it"
-    salts = words[:, 8:16] == np.frombuffer(data, np.uint8, 8, 16)
+    salts: NDArray[np.bool_] = np.equal(words[:, 8:16], np.frombuffer(data, np.uint8, 8, 16))
     present = salts.all(axis=1)
     valid = _valid(words, present, order or "", head)
     marked = words[:, 4:8].any(axis=1)

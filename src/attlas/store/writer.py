@@ -17,8 +17,9 @@ from attlas.store.record import INSERT, Record
 class Store:
     """A store open for writing. Each `put` is one transaction: on disk when it returns, or not there at all.
 
-    Opening verifies the whole file, a hundred thousand results in about two seconds. If anything is damaged, the file is rebuilt from the results that are intact and the
-    damaged one set aside; `repaired` then says so. Several drivers may share one store.
+    Opening verifies the whole file, a hundred thousand results in about two seconds. If anything is damaged, the file is
+    rebuilt from the results that are intact and the damaged one set aside; `repaired` then says so. Several drivers may
+    share one store.
 
     Parameters
     ----------
