@@ -113,6 +113,18 @@ def run(
     runs: Annotated[
         int, typer.Option("--runs", min=1, help="Independent repetitions, with run numbers from --seed on.")
     ] = 1,
+    point_timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--point-timeout",
+            metavar="SECONDS",
+            help="Break a point off after this long; if not given, an hour and 100 times what its claim expects.",
+        ),
+    ] = None,
+    same_versions: Annotated[
+        bool,
+        typer.Option("--same-versions", help="Refuse to add to results of other versions of attlas, numpy or scipy."),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run, without running it.")] = False,
     strict: Strict = False,
 ) -> None:
@@ -147,10 +159,14 @@ def run(
         slurm=jobs,
         grid=grid,
         seeds=seeds,
+        point_timeout=point_timeout,
+        same_versions=same_versions,
     )
     judged = lab.verdicts(claims, tier, store=store, seed=seed, grid=grid, seeds=seeds, repeats=True)
     if as_json:
-        counts = {name: getattr(summary, name) for name in ("planned", "found", "computed", "elsewhere", "repaired")}
+        counts = {
+            name: getattr(summary, name) for name in ("planned", "found", "computed", "elsewhere", "repaired", "mixed")
+        }
         print_json(counts | {"failed": summary.failed, "verdicts": [brief(entry) for entry in judged]})
     else:
         typer.echo(f"{summary.computed} points computed, {summary.found} were in {store} already", err=True)

@@ -35,6 +35,7 @@ def brief(entry: "Judged") -> dict[str, Any]:
         "numbers": verdict.numbers if verdict else {},
         "tests": [_test(test) for test in verdict.tests] if verdict else [],
         "shipped": entry.shipped,
+        "versions": entry.versions,
         "runs": {
             number: {"outcome": each.outcome.value, "strength": each.strength} for number, each in entry.runs.items()
         },
@@ -71,7 +72,7 @@ def print_verdicts(judged: "Iterable[Judged]", agreement: "Callable[[Judged], st
     for entry in judged:
         why = f"{len(entry.records)} of {entry.planned} points are in the store"
         if entry.verdict:
-            why = entry.verdict.reason
+            why = "; ".join(filter(None, (entry.verdict.reason, entry.mixture)))
         origin = "came with attlas" if entry.shipped else agreement(entry)
         rows.append(
             [

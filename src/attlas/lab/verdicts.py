@@ -1,5 +1,6 @@
 """From results to verdicts. A verdict is a function of the store: it is never stored, so it is never stale."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -63,6 +64,24 @@ class Judged:
             return ""
         same = sum(verdict.outcome is self.verdict.outcome for verdict in self.runs.values())
         return f"{self.status} in {same} of {len(self.runs)} runs"
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """How many results were computed with which versions of attlas, numpy and scipy; one entry if all agree."""
+        told = [
+            {name: r.versions[name] for name in ("attlas", "numpy", "scipy") if name in r.versions}
+            for r in self.records
+        ]
+        return dict(Counter(", ".join(f"{name} {number}" for name, number in each.items()) for each in told))
+
+    @property
+    def mixture(self) -> str:
+        """A sentence if the results were computed with several versions, whose bits need not agree; else nothing."""
+        if len(self.versions) < 2:
+            return ""
+        return "computed with several versions: " + "; ".join(
+            f"{count} with {text}" for text, count in self.versions.items()
+        )
 
     def measurements(self) -> list[Measurement[Any]]:
         """Return the results with their validated settings, as `judge` and `draw` take them."""

@@ -16,6 +16,7 @@ from attlas.store.merge import merge as merge
 from attlas.store.payload import decode as decode
 from attlas.store.payload import encode as encode
 from attlas.store.reader import read as read
+from attlas.store.reader import stored_keys as stored_keys
 from attlas.store.record import Record as Record
 from attlas.store.view import view as view
 from attlas.store.writer import Store as Store

@@ -48,9 +48,9 @@ def examine(data: bytes) -> str:
     if head != _pair(data, 24):
         return "the head of its log is damaged, so that SQLite shows nothing of it"
     salts: NDArray[np.bool_] = np.equal(words[:, 8:16], np.frombuffer(data, np.uint8, 8, 16))
-    present = salts.all(axis=1)
+    present: NDArray[np.bool_] = np.asarray(salts.all(axis=1))
     valid = _valid(words, present, order or "", head)
-    marked = words[:, 4:8].any(axis=1)
+    marked: NDArray[np.bool_] = np.asarray(words[:, 4:8].any(axis=1))
     # one salt of two is no older round's: the other was altered
     lost = int(np.sum(marked[valid:] & (salts[valid:, :4].all(axis=1) | salts[valid:, 4:].all(axis=1))))
     if not lost and valid < count and _unmarked(words[valid], order or "", _before(words, valid, head)):

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 from attlas.errors import DamagedStore
@@ -38,6 +39,14 @@ def read(path: Path | str, claims: Iterable[str] | None = None) -> Iterator[Reco
                 yield _verified(row, path)
     finally:
         db.close()
+
+
+def stored_keys(path: Path | str) -> set[str]:
+    """Return the keys of all results in a store, without reading the results."""
+    path = Path(path)
+    with connection.explained(path), closing(connection.read(path)) as db:
+        refuse_damaged_log(path)
+        return {row[0] for row in db.execute("SELECT key FROM results")} if schema.version(db) else set()
 
 
 def refuse_damaged_log(path: Path) -> None:
