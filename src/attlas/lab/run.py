@@ -162,12 +162,20 @@ def _note_versions(summary: Summary, refuse: bool, resumed: bool, show: Display)
 
 
 def expect(
-    tasks: Sequence[Cell], store: Path | str, workers: int | None = None, executor: Executor | None = None
+    tasks: Sequence[Cell],
+    store: Path | str,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    *,
+    fresh: bool = False,
 ) -> Expectation:
-    """Return what a run would take, from the claims' own estimates corrected by what the store has measured."""
+    """Return what a run would take, from the claims' own estimates corrected by what the store has measured.
+
+    With `fresh`, what it would take to compute everything again, also what the store holds.
+    """
     _, workers = choose(executor, workers, None)
     done = {r.key: r for r in read(store)} if Path(store).is_file() and Path(store).stat().st_size else {}
-    todo = [task for task in tasks if task.key not in done]
+    todo = [task for task in tasks if fresh or task.key not in done]
     seconds = 0.0
     for claim in {task.claim.id: task.claim for task in todo}.values():
         guessed = taken = 0.0
