@@ -71,7 +71,7 @@ def write(
             if curves := _curves(entry):
                 put(f"{name}.series.csv", curves)
             near = {"before": before, "after": after, "curves": bool(curves), "other": elsewhere.get(name)}
-            command = {"name": name, "command": f"attlas run {name} --{tier} --seed {seed}", "sweep": ""}
+            command = {"stem": name, "command": f"attlas run {name} --{tier} --seed {seed}", "sweep": ""}
             page(f"{name}.html", "claim.html", door=place.door, entry=entry, **near, **command, **_claim_page(entry))
     page("differences.html", "differences.html", places=[place for place in shown if place.differences])
     totals = Counter(entry.status for entry in judged)
@@ -93,7 +93,7 @@ def write_sweep(entry: Judged, out: Path | str, tier: str, seed: int, command: s
     curves = _curves(entry)
     if curves:
         _put(folder / f"{name}.series.csv", curves)
-    told = {"name": name, "command": command, "sweep": command.partition(" --set ")[2]}
+    told = {"stem": name, "command": command, "sweep": command.partition(" --set ")[2]}
     near = {"before": None, "after": None, "curves": bool(curves), "other": None}
     text = pages.get_template("claim.html").render(
         door=door(entry.claim.door), entry=entry, **near, **told, **_claim_page(entry)
