@@ -92,9 +92,11 @@ def connect(scheduler: str | None, workers: int) -> Any:
     InputError
         If nothing answers at the address.
     """
-    import dask
-    from distributed import Client
-
+    try:
+        import dask
+        from distributed import Client
+    except ImportError as error:
+        raise AttlasError('this executor needs Dask: pip install "attlas[lab]"') from error
     dask.config.set({"distributed.scheduler.allowed-failures": MOST_DEATHS})
     for name in logging.root.manager.loggerDict:
         if name.split(".")[0] == "distributed":  # what matters to a person is said by the driver
@@ -123,6 +125,13 @@ def connect(scheduler: str | None, workers: int) -> Any:
         raise InputError(f"the scheduler at {scheduler} has no workers; start some: dask worker {scheduler}") from error
     ready_workers(client)
     return client
+
+
+def client_of(jobqueue: Any, **options: Any) -> Any:
+    """Return a Dask client of a cluster that is there."""
+    from distributed import Client
+
+    return Client(jobqueue, **options)
 
 
 @contextlib.contextmanager

@@ -275,9 +275,10 @@ def _started(
         with cluster.connect(scheduler, workers) as client:
             yield lambda jobs: cluster.dask(jobs, client)
     else:
-        from distributed import Client
-
-        with slurm_cluster(slurm_settings(dict(slurm))) as jobqueue, Client(jobqueue, set_as_default=False) as client:
+        with (
+            slurm_cluster(slurm_settings(dict(slurm))) as jobqueue,
+            cluster.client_of(jobqueue, set_as_default=False) as client,
+        ):
             cluster.ready_workers(client)
             jobqueue.scale(jobs=workers)
             yield lambda jobs: cluster.dask(jobs, client)
