@@ -32,7 +32,7 @@ def main() -> None:
 
 def _index() -> str:
     asked = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True
+        [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False
     )
     return os.environ.get("PIP_INDEX_URL") or asked.stdout.strip() or _default()
 
