@@ -14,7 +14,7 @@ from attlas.errors import DamagedStore
 from attlas.lab.plan import SEEDS_PER_RUN, plan
 from attlas.lab.shipped import PILOTS
 from attlas.lab.shipped import shipped as shipped_records
-from attlas.store import Record, read
+from attlas.store import Record, decode, read
 
 CLOSE = 0.01  # of an interval: what other rounding may do
 
@@ -176,7 +176,8 @@ def _judge(claim: Claim[Any], tier: Tier, records: Sequence[Record]) -> Verdict:
 
 def measurements(claim: Claim[Any], records: Sequence[Record]) -> list[Measurement[Any]]:
     """Return records as measurements of their claim; a record whose settings the claim does not accept is damage."""
-    return [Measurement(stored_point(claim, r), r.seed, r.result) for r in records]
+    # decoded anew and not kept with the record, so that a hundred thousand results fit in memory
+    return [Measurement(stored_point(claim, r), r.seed, decode(r.payload)) for r in records]
 
 
 def stored_point(claim: Claim[Any], record: Record) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from attlas.store.key import canonical
+from attlas.store.payload import decode
 from attlas.store.record import Record
 
 _FRONT, _BACK = ("claim", "version", "seed"), ("seconds", "versions", "key")
@@ -36,7 +37,7 @@ class Table:
             "version": record.version,
             "seed": record.seed,
             **{f"point.{name}": _cell(value) for name, value in record.point.items()},
-            **{f"result.{name}": _cell(value) for name, value in record.result.items()},
+            **{f"result.{name}": _cell(value) for name, value in decode(record.payload).items()},
             "seconds": record.seconds,
             "versions": canonical(record.versions),
             "key": record.key,
