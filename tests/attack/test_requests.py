@@ -35,6 +35,7 @@ def test_hostile_requests(tmp_path, caplog, capfd):
         counts[answer.status_code] = counts.get(answer.status_code, 0) + 1
         for leak in (b"Traceback", b"site-packages", str(tmp_path).encode()):
             assert leak not in answer.data
+        answer.close()
     assert client.get("/").status_code == 200
     tell(f"hostile requests: {sum(counts.values())}, by status {dict(sorted(counts.items()))}")
     assert not [code for code in counts if code >= 500]
