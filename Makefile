@@ -4,7 +4,9 @@
 # make check   format, lint, types, who may import whom
 # make docs    build the documentation, strictly and offline
 # make bench   benchmarks, as ratios to something measured in the same run
-# make lock    pin the dependencies anew
+# make lock    pin the dependencies anew, with hashes
+# make lowest  install the lowest versions that pyproject.toml allows, and pass the core tests with them
+# make attack  kill drivers, flip bytes, send nonsense, for minutes: the long form of tests/attack
 # make clean   remove the environment and everything that was made (never the store)
 
 PYTHON ?= python3
@@ -13,7 +15,7 @@ LOCKED := .venv/locked
 READY := .venv/ready
 PYTEST_WORKERS ?= 2
 
-.PHONY: setup atlas test check docs bench lock clean
+.PHONY: setup atlas test check docs bench lock lowest attack clean
 .DELETE_ON_ERROR:
 
 setup: $(READY)
@@ -40,8 +42,22 @@ bench: $(READY)
 	@for file in $(filter-out benchmarks/timing.py,$(wildcard benchmarks/*.py)); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 lock: $(READY)
-	$(BIN)/pip-compile --quiet --all-extras --strip-extras --no-annotate --no-header --no-emit-index-url \
+	$(BIN)/pip-compile --quiet --all-extras --strip-extras --no-annotate --no-header --no-emit-index-url --no-emit-options \
 	  --no-emit-find-links --no-emit-trusted-host --allow-unsafe --output-file requirements.lock pyproject.toml
+	$(BIN)/python .ci/hashes.py requirements.lock
+
+lowest: $(READY)
+	@$(PYTHON) -m venv --clear .venv-lowest
+	@$(BIN)/python .ci/lowest.py > .venv-lowest/requirements.txt
+	@.venv-lowest/bin/pip install --quiet --disable-pip-version-check --requirement .venv-lowest/requirements.txt
+	@$(BIN)/python -m hatchling build --target wheel --directory .venv-lowest/dist > .venv-lowest/build.log
+	@.venv-lowest/bin/pip install --quiet --disable-pip-version-check --no-deps .venv-lowest/dist/attlas-*.whl
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -p no:cacheprovider tests/fuzz tests/layers tests/numerics \
+	  tests/test_inputs.py tests/test_tokens.py tests/store/test_payload.py tests/store/test_key.py tests/store/test_store.py \
+	  tests/aim/test_spectrum.py tests/aim/test_state_evolution.py tests/features/test_regressor.py tests/recovery/test_layer.py
+
+attack: $(READY)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 ATTLAS_ATTACK=long ATTLAS_FUZZ=200 $(BIN)/python -m pytest -q -s tests/attack tests/fuzz
 
 $(READY): $(LOCKED) pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
@@ -57,5 +73,5 @@ $(LOCKED): requirements.lock
 	@touch $(LOCKED)
 
 clean:
-	rm -rf .venv site dist docs/_build docs/api .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-lowest site dist docs/_build docs/api .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

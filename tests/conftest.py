@@ -1,3 +1,4 @@
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -9,6 +10,23 @@ import pytest
 from attlas.store import Record, Store, encode
 
 TESTS = Path(__file__).parent
+NEEDS = {  # what tests need of the extras; where it is not installed, they are left out, and the header says so
+    "typer": ["cli/*", "test_toy_door.py", "attack/*"],
+    "matplotlib": ["report/*", "claims/*", "explorer/*", "test_examples.py"],
+    "jinja2": ["report/*", "explorer/*"],
+    "dash": ["explorer/*"],
+    "dask": ["lab/*"],
+    "pyarrow": ["store/test_export.py"],
+    "playwright": ["*/test_browser.py"],
+    "sphinx": ["test_docs.py"],
+    "grimp": ["test_package.py", "test_doors.py"],
+}
+MISSING = [name for name in NEEDS if importlib.util.find_spec(name) is None]
+collect_ignore_glob = [pattern for name in MISSING for pattern in NEEDS[name]]
+
+
+def pytest_report_header():
+    return f"left out, for want of {', '.join(MISSING)}: {', '.join(collect_ignore_glob)}" if MISSING else None
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import os
 import time
 
-from matplotlib.figure import Figure
 from pydantic import NonNegativeInt
 
 from attlas.claims import Claim, Cost, Outcome, Settings, Sweep, Verdict
@@ -42,6 +41,8 @@ def judge(measurements):
 
 
 def draw(measurements):
+    from matplotlib.figure import Figure
+
     figure = Figure()
     figure.add_subplot().plot([m.point.i for m in measurements])
     return figure

@@ -77,7 +77,7 @@ PREDICT = {"coin": coin}
 }  # fmt: skip
 COMMANDS = """
 import json, sys
-from attlas.cli.main import app
+from attlas.cli.entry import app
 for arguments in json.loads(sys.argv[1]):
     print("$", *arguments)
     app(arguments, standalone_mode=False)

@@ -8,9 +8,12 @@ class AttlasError(Exception):
 
 
 class InputError(AttlasError, ValueError):
-    """Something given to attlas is not acceptable; the message says what is."""
+    """Something given to attlas is not acceptable; the message says what is, on one line whatever it quotes."""
 
     exit_code = 2
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(" ".join(str(message).split()))
 
 
 class ConvergenceError(AttlasError, ArithmeticError):

@@ -8,6 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
 
+TINIEST, HUGEST = 1e-60, 1e60  # of a quantity that is positive: beyond, its powers are no floats any more
+LARGEST = 2.0**40  # entries of an array: eight terabytes
+
 
 def array(value: ArrayLike, name: str, axes: Sequence[str], sizes: Sequence[int | None] = ()) -> NDArray[Any]:
     """Return `value` as a finite floating array with one axis per name in `axes`.
@@ -27,15 +30,13 @@ def array(value: ArrayLike, name: str, axes: Sequence[str], sizes: Sequence[int 
     InputError
         If the number of axes or a size is wrong, or an entry is not finite.
     """
-    try:
-        result = np.asarray(value)
-    except ValueError as error:
-        raise InputError(f"{name} must be an array of shape ({', '.join(axes)}); got rows of unequal length") from error
     shape = f"({', '.join(axes)})"
+    result = plain(value, name, f"an array of shape {shape}")
     if result.dtype.kind not in "fiub":
         raise InputError(f"{name} must be real numbers of shape {shape}; got dtype {result.dtype}")
-    if result.dtype.kind != "f":
-        result = result.astype(np.float64)
+    if result.dtype.kind != "f" or result.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):  # an infinity is refused below
+            result = result.astype(np.float64)
     if result.ndim != len(axes):
         raise InputError(f"{name} must have {len(axes)} axes {shape}; got {result.ndim}, shape {result.shape}")
     for axis, size in enumerate(sizes):
@@ -50,32 +51,88 @@ def array(value: ArrayLike, name: str, axes: Sequence[str], sizes: Sequence[int 
     return result
 
 
-def integer(value: object, name: str, least: int = 1) -> int:
-    """Return `value` as an integer of at least `least`, or raise `InputError`."""
+def integer(value: object, name: str, least: int = 1, most: int = 2**53) -> int:
+    """Return `value` as an integer of at least `least` and at most `most`, or raise `InputError`.
+
+    Beyond 2^53 integers are no longer floats, and no array or loop is that long.
+    """
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} must be an integer of at least {least}; got {value!r}")
+        raise InputError(f"{name} must be an integer of at least {least}; got {told(value)}")
+    if value > most:
+        raise InputError(f"{name} must be an integer of at most {most:g}; got {told(value)}")
     return int(value)
 
 
-def real(value: object, name: str, *, above: float = -np.inf, least: float = -np.inf) -> float:
-    """Return `value` as a finite float, greater than `above` and at least `least`, or raise `InputError`."""
+def size(value: float, name: str) -> int:
+    """Return a number of entries that was computed from other arguments, or raise `InputError` if no memory holds them."""
+    if not value <= LARGEST:
+        raise InputError(f"{name} would be {value:.3g}, more than any memory holds; choose smaller sizes")
+    return int(value)
+
+
+def real(value: object, name: str, *, above: float = -np.inf, least: float = -np.inf, below: float = np.inf) -> float:
+    """Return `value` as a finite float, greater than `above`, at least `least` and less than `below`, or raise."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InputError(f"{name} must be a number; got {value!r}")
-    if not np.isfinite(value) or value <= above or value < least:
+        raise InputError(f"{name} must be a number; got {told(value)}")
+    try:
+        found = float(value)
+    except OverflowError:
+        raise InputError(f"{name} must be a finite number; got an integer that is larger than any float") from None
+    if found > 0 and max(above, least) >= 0 and not TINIEST <= found <= HUGEST:
+        raise InputError(
+            f"{name} must lie between {TINIEST:g} and {HUGEST:g}, where its powers are numbers; got {told(value)}"
+        )
+    if not np.isfinite(found) or found <= above or found < least or found >= below:
         bound = f" greater than {above:g}" if above > -np.inf else f" of at least {least:g}" if least > -np.inf else ""
-        raise InputError(f"{name} must be a finite number{bound}; got {value!r}")
-    return float(value)
+        bound += f" and less than {below:g}" if below < np.inf else ""
+        raise InputError(f"{name} must be a finite number{bound}; got {told(value)}")
+    return found
+
+
+def level(value: object, name: str = "level") -> float:
+    """Return the level of an interval, between 0 and 1, or raise `InputError`."""
+    return real(value, name, above=0.0, below=1.0)
+
+
+def ranked(value: object, name: str) -> NDArray[np.float64]:
+    """Return numbers that are compared and not computed with, so that infinities and NaN are the caller's to judge."""
+    result = plain(value, name, "numbers")
+    if result.dtype.kind not in "fiu":
+        raise InputError(f"{name} must be real numbers; got {told(value)}")
+    return result.astype(np.float64)
+
+
+def told(value: object) -> str:
+    """Return a value as a sentence quotes it: on one line, short, whatever it is."""
+    if isinstance(value, int) and abs(value) >= 10**30:
+        return "an integer of more than 30 digits"
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # a class of somebody else's
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def plain(value: object, name: str, wanted: str) -> NDArray[Any]:
+    """Return what was given as an array without a mask, whatever it holds."""
+    masked = isinstance(value, np.ma.MaskedArray)
+    if masked or (isinstance(value, list | tuple) and any(isinstance(item, np.ma.MaskedArray) for item in value)):
+        raise InputError(f"{name} is masked; fill it (.filled) or drop what is masked (.compressed)")
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"{name} must be {wanted}; got rows of unequal length") from error
+    except Exception as error:
+        raise InputError(f"{name} must be {wanted}; got {told(value)} ({error})") from error
 
 
 def numbers(value: ArrayLike, name: str, *, above: float = -np.inf, least: float = -np.inf) -> NDArray[np.float64]:
     """Return `value`, of any shape, as finite floats greater than `above` and at least `least`, or raise `InputError`."""
-    try:
-        result = np.asarray(value)
-    except ValueError as error:
-        raise InputError(f"{name} must be numbers; got rows of unequal length") from error
+    result = plain(value, name, "numbers")
     if result.dtype.kind not in "fiu":
-        raise InputError(f"{name} must be real numbers; got {value!r}")
-    result = result.astype(np.float64)
+        raise InputError(f"{name} must be real numbers; got {told(value)}")
+    with np.errstate(over="ignore"):  # an infinity is refused below
+        result = result.astype(np.float64)
     if not result.size:
         raise InputError(f"{name} is empty")
     good = np.isfinite(result) & (result > above) & (result >= least)
@@ -84,4 +141,6 @@ def numbers(value: ArrayLike, name: str, *, above: float = -np.inf, least: float
             f" and greater than {above:g}" if above > -np.inf else f" and at least {least:g}" if least > -np.inf else ""
         )
         raise InputError(f"{name} must be finite{bound}; got {result[~good].flat[0]:g}")
+    if max(above, least) >= 0 and not np.all((result == 0) | ((result >= TINIEST) & (result <= HUGEST))):
+        raise InputError(f"{name} must lie between {TINIEST:g} and {HUGEST:g}, where their powers are numbers")
     return result

@@ -125,7 +125,7 @@ def test_a_grid_is_its_points():
         (lambda: aim.trained(aim.Hardmax(2), 0.1, 0.5, 0.1), "as Softmax and Linear do; got Hardmax"),
         (lambda: aim.trained(SOFTMAX, 0.0, 0.5, 0.1), "alpha must be"),
         (lambda: aim.trained(SOFTMAX, 0.1, 1e9, 0.1), "rho must be at most"),
-        (lambda: aim.trained(SOFTMAX, 0.1, 0.5, 1e300), "decay must be at most"),
+        (lambda: aim.trained(SOFTMAX, 0.1, 0.5, 1e30), "decay must be at most"),
         (lambda: aim.trained(aim.Linear(1, 1e13), 0.1, 0.5, 0.1), "noise on a measurement must be 0, or from"),
         (lambda: aim.interpolation_threshold(aim.Linear(1, 1e-30), 0.5), "noise on a measurement must be 0, or from"),
         (lambda: aim.trained(SOFTMAX, 0.1, 0.0, 0.1), "rho must be"),

@@ -14,7 +14,7 @@ KEYS = ["alpha", "rho", "tokens", "mse", "explained", "output_mse", "threshold",
 
 def test_a_point(attlas_here, tmp_path):
     done = attlas_here("predict", "softmax", "--tokens", 2, "--rho", 0.5, "--alpha", 0.1, "--json")
-    found = json.loads(done.stdout)
+    (found,) = json.loads(done.stdout)
     assert list(found) == KEYS
     assert found["mse"] == pytest.approx(0.39219602, abs=6e-9)
     assert found["output_mse"] == pytest.approx(0.120853, abs=6e-7)
@@ -25,10 +25,10 @@ def test_a_point(attlas_here, tmp_path):
 
 
 def test_other_channels(attlas_here):
-    linear = json.loads(attlas_here("predict", "linear", "--noise", 0.25, "--alpha", 0.2, "--json").stdout)
+    (linear,) = json.loads(attlas_here("predict", "linear", "--noise", 0.25, "--alpha", 0.2, "--json").stdout)
     assert linear["mse"] == pytest.approx(0.51784964, abs=6e-9)
     assert linear["threshold"] is None
-    hardmax = json.loads(attlas_here("predict", "hardmax", "--alpha", 0.25, "--json").stdout)
+    (hardmax,) = json.loads(attlas_here("predict", "hardmax", "--alpha", 0.25, "--json").stdout)
     assert hardmax["mse"] == pytest.approx(0.44010521, abs=1e-8)
     assert hardmax["output_mse"] == pytest.approx(0.500459, abs=6e-7)
 
@@ -74,9 +74,9 @@ def test_bad_input(attlas_here, tmp_path, arguments, message):
 def test_status_is_read_off_the_equation(attlas_here, monkeypatch):
     """A root that is wrong by a thousandth does not pass for a solution."""
     right = roots.largest
-    assert json.loads(attlas_here("predict", "softmax", "--json").stdout)["status"] == "converged"
+    assert json.loads(attlas_here("predict", "softmax", "--json").stdout)[0]["status"] == "converged"
     monkeypatch.setattr(roots, "largest", lambda *given: 1.001 * right(*given))
-    assert json.loads(attlas_here("predict", "softmax", "--json").stdout)["status"] == "out of steps"
+    assert json.loads(attlas_here("predict", "softmax", "--json").stdout)[0]["status"] == "out of steps"
 
 
 def test_phase_diagrams(attlas_here, tmp_path):

@@ -165,6 +165,16 @@ def test_store_check(attlas, fast, tmp_path):
     [
         (["run", "features.invarience"], 2, "did you mean features.invariance?"),
         (["show", "nothing.at-all"], 2, "No claim 'nothing.at-all'; `attlas list` shows them all"),
+        (["show", "features.at-all"], 2, "No claim 'features.at-all'; `attlas list` shows them all"),
+        (["show", "aim.wdth"], 2, "did you mean aim.width?"),
+        *[
+            ([*command, "--store", "none.db"], 2, "there is no store here")
+            for command in (["verdicts"], ["list"], ["show", "aim.width"], ["report"], ["power", "aim.width"])
+        ],
+        (["report", "aim.width"], 2, "name claims together with --set"),
+        (["store", "copy", "none.db", "b.db"], 2, "there is no store here"),
+        (["store", "merge", "a.db", "none.db"], 2, "there is no store here"),
+        (["run", "test.fast", "--point-timeout", "0"], 2, "No claim"),
         (["run", "trained"], 2, "the claims of that door are trained.double-descent, trained.factorised"),
         (
             ["run", "features.invariance", "--executor", "serial", "--scheduler", "tcp://x:1", "--dry-run"],
@@ -231,6 +241,96 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(attlas_here, tmp_path,
     assert message in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stderr
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_sweep_has_a_verdict_and_a_page_of_its_own(attlas_here, fast, tmp_path):
+    """Settings that nobody registered, shown by every command that shows a claim."""
+    sweep = ("--set", "i=30:60:3", "--seeds", "2")
+    assert attlas_here(*FAST, *sweep).returncode == 0
+    shown = json.loads(attlas_here("show", "test.fast", "--full", "--json", *sweep).stdout)
+    assert [point["i"] for point in shown["settings"]] == [30, 45, 60]
+    assert (shown["status"], shown["stored"], shown["planned"]) == ("supported", 6, 6)
+    assert shown["rerun"] == "attlas run test.fast --full --seed 0 --set i=30:60:3 --seeds 2"
+    (judged,) = json.loads(attlas_here("verdicts", "test.fast", "--full", "--json", *sweep).stdout)
+    assert judged["numbers"] == {"n": 6}
+    (plain,) = json.loads(attlas_here("verdicts", "test.fast", "--full", "--json").stdout)
+    assert plain["status"] == "not run"
+    (page,) = json.loads(attlas_here("report", "test.fast", "--full", "--json", "--out", "site", *sweep).stdout)[
+        "pages"
+    ]
+    text = (tmp_path / page).read_text()
+    assert "<svg" in text
+    assert "attlas run test.fast --full --seed 0 --set i=30:60:3 --seeds 2" in text
+    assert (tmp_path / page).with_suffix(".csv").exists()
+    other = json.loads(attlas_here("report", "test.fast", "--full", "--json", "--sweep", "i=1", "--out", "site").stdout)
+    assert other["pages"] != [page]
+
+
+def test_show_tells_what_reproducing_takes(attlas_here, fast):
+    attlas_here(*FAST)
+    said = attlas_here("show", "test.fast", "--full", "--workers", "1").stdout
+    assert "(about 0 s)" in said.replace("0.0", "0")
+    assert re.search(r"To reproduce it from nothing: 20 points, about \d+ s, 1 MB of memory", said)
+
+
+def test_json_has_one_form(attlas_here, fast, capfd):
+    """Lists of claims are lists of the same objects; what JSON does not have is null."""
+    from attlas.cli.printing import print_json
+
+    attlas_here(*FAST)
+    (listed,) = (e for e in json.loads(attlas_here("list", "--full", "--json").stdout) if e["claim"] == "test.fast")
+    (judged,) = json.loads(attlas_here("verdicts", "test.fast", "--full", "--json").stdout)
+    shown = json.loads(attlas_here("show", "test.fast", "--full", "--json").stdout)
+    ran = json.loads(attlas_here(*FAST, "--json").stdout)["verdicts"][0]
+    assert listed.keys() == judged.keys() == ran.keys() <= shown.keys()
+    assert isinstance(json.loads(attlas_here("predict", "hardmax", "--json").stdout), list)
+    print_json({"a": float("nan"), "b": [float("inf"), 1.5], "c": (1, -float("inf"))})
+    assert json.loads(capfd.readouterr().out, parse_constant=pytest.fail) == {
+        "a": None,
+        "b": [None, 1.5],
+        "c": [1, None],
+    }
+
+
+def test_copy_and_merge(attlas_here, fast, tmp_path):
+    attlas_here(*FAST)
+    assert "20 results copied to b.db" in attlas_here("store", "copy", "attlas.db", "b.db").stdout
+    assert "exists" in attlas_here("store", "copy", "attlas.db", "b.db").stderr
+    done = attlas_here("store", "merge", "c.db", "b.db", "attlas.db")
+    assert "20 results added to c.db, 20 were there already" in done.stdout
+    assert check(tmp_path / "c.db").digest == check(tmp_path / "attlas.db").digest
+
+
+def test_a_damaged_log_is_exit_3_for_everyone(attlas_here, fast, tmp_path):
+    from ..store.test_damage import killed_with_log
+
+    path = killed_with_log(tmp_path)
+    data = bytearray((tmp_path / "a.db-wal").read_bytes())
+    data[5000] ^= 1
+    (tmp_path / "a.db-wal").write_bytes(data)
+    for command in (["verdicts"], ["export", "x.csv"], ["report"], ["store", "check"], ["list"]):
+        done = attlas_here(*command, "--store", path)
+        assert done.returncode == 3, command
+        assert "log" in done.stderr + done.stdout
+
+
+def test_doctor_and_versions(attlas_here, tmp_path):
+    import numpy as np
+
+    said = attlas_here("--version").stdout
+    assert f"numpy {np.__version__}" in said
+    found = json.loads(attlas_here("doctor", "--json").stdout)
+    assert found["core"]["good"]
+    assert {"python", "blas", "threads", "store", "[lab]", "[slurm]", "browser"} <= found.keys()
+    (tmp_path / "attlas.db").write_text("no store " * 50)
+    assert attlas_here("doctor").returncode == 1
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(attlas, shell):
+    done = attlas("--show-completion", shell)
+    assert done.returncode == 0, done.stderr
+    assert "_ATTLAS_COMPLETE" in done.stdout or "attlas" in done.stdout
 
 
 def test_a_reader_that_has_seen_enough(attlas, tmp_path):

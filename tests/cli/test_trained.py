@@ -11,7 +11,7 @@ from attlas import aim
 
 def test_trained(attlas_here, tmp_path):
     command = ("predict", "trained", "--channel", "softmax", "--tokens", 2, "--rho", 0.5, "--alpha", 0.1)
-    found = json.loads(attlas_here(*command, "--decay", 0.01, "--json").stdout)
+    (found,) = json.loads(attlas_here(*command, "--decay", 0.01, "--json").stdout)
     assert found["mse"] == pytest.approx(0.5373, abs=5e-5)
     assert found["rank"] == pytest.approx(0.394, abs=5e-4)
     assert found["bayes"] == pytest.approx(0.39219602, abs=6e-9)

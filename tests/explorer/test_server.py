@@ -241,3 +241,84 @@ def _wait(condition) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.1)
+
+
+HOSTILE = [
+    b"", b"{", b"null", b"[]", b"3", b'"x"', b"{}", b"\xff\xfe", b'{"output": 3}', b'{"output": "x"}',
+    b'{"output": "page.children", "inputs": 3}', b'{"output": "page.children", "inputs": [3]}',
+    b'{"output": "nothing.children", "inputs": [], "changedPropIds": []}',
+    b'{"output": "..page.children...pages.children..", "inputs": [{"id": "address", "property": "pathname"}]}',
+    b'{"output": "..page.children...pages.children..", "inputs": [], "outputs": 3, "changedPropIds": ["x"]}',
+    b'{"output": "..page.children...pages.children..", "inputs": [{"id": {"a": []}, "property": []}], "state": {}}',
+    b'{"output": {"a": 1}, "inputs": []}', b"[" * 100_000, b'{"output": "' + b"x" * 100_000 + b'", "inputs": []}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("kind", ["application/json", "text/plain"])
+def test_a_malformed_post_is_400_without_a_traceback(client, body, kind, capfd, caplog) -> None:
+    answer = client.post("/_dash-update-component", data=body, content_type=kind)
+    assert answer.status_code == 400
+    said = "".join(capfd.readouterr()) + caplog.text + answer.text
+    assert "Traceback" not in said
+    assert "site-packages" not in said
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/_dash-component-suites/none/x.js", "/_dash-component-suites/dash/none.js", "/_dash-component-suites/../x",
+     "/_dash-component-suites/dash/../../x.py", "/_dash-none"],
+)  # fmt: skip
+def test_an_unknown_component_is_404_without_a_traceback(client, path, capfd, caplog) -> None:
+    answer = client.get(path)
+    assert answer.status_code in (200, 404) if path == "/_dash-none" else answer.status_code == 404
+    assert "Traceback" not in "".join(capfd.readouterr()) + caplog.text + answer.text
+
+
+def test_data_is_computed_a_few_at_a_time(client, monkeypatch) -> None:
+    """A flood of data files takes one thread to compute and three to wait; the rest are told to come back."""
+    import threading
+
+    from attlas.explorer.page import Section
+
+    go, inside = threading.Event(), threading.Semaphore(0)
+    view = Section.view
+
+    def slow(self, *args, **kwargs):
+        inside.release()
+        assert go.wait(60)
+        return view(self, *args, **kwargs)
+
+    monkeypatch.setattr(Section, "view", slow)
+    codes: list[int] = []
+    flood = [
+        threading.Thread(target=lambda: codes.append(client.get("/data/aim/curve.csv").status_code)) for _ in range(12)
+    ]
+    for one in flood:
+        one.start()
+    assert inside.acquire(timeout=60)
+    deadline = time.monotonic() + 60
+    while len(codes) < 8 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert codes == [503] * 8
+    assert not inside.acquire(blocking=False)  # one at a time
+    go.set()
+    for one in flood:
+        one.join()
+    assert sorted(codes) == [200] * 4 + [503] * 8
+
+
+def test_sigterm_ends_with_143(tmp_path) -> None:
+    import signal
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-m", "attlas", "explore", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as server:
+        for line in server.stdout:
+            if "attlas is at" in line:
+                break
+        server.send_signal(signal.SIGTERM)
+        said = server.communicate(timeout=60)[1]
+    assert server.returncode == 143
+    assert "Traceback" not in said

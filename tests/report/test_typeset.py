@@ -52,3 +52,15 @@ def test_a_sentence_ends_once_and_stays_markup():
     assert closed("It holds") == closed("It holds.") == "It holds."
     assert closed("Does it?") == "Does it?"
     assert closed(sentence("as d^2")).__html__() == "as d<sup>2</sup>."
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [r"\href{javascript:alert(1)}{x}", r"\text{<script>alert(1)</script>}", r"\style{position:fixed}{x}",
+     r"\class{hidden}{x}", r"\text{<img src=x onerror=alert(1)>}", r"\frac", r"{{{", r"\left("],
+)  # fmt: skip
+def test_tex_becomes_a_formula_or_stays_text(tex):
+    found = str(mathml(tex))
+    for wrong in ("href=", "<script", "style=", "class=", "<img"):
+        assert wrong not in found.replace("&lt;", "")
+    ElementTree.fromstring(found)

@@ -58,14 +58,49 @@ def test_awkward_results(tmp_path, name):
     assert list(table["seed"]) == [7, 0, 0]
 
 
-def test_netcdf_has_a_group_per_claim(tmp_path):
-    other = Record("test.other", 2, {"n": 1}, 0, encode({"z": 4.0}), 0.1, {"attlas": "0"})
-    assert export([*RECORDS, other], tmp_path / "a.nc") == 5
-    with xarray.open_dataset(tmp_path / "a.nc", group="test.made-v1", engine="h5netcdf") as data:
+def test_netcdf_opens_as_it_is(tmp_path):
+    """One claim is one file, without a group that a reader would have to know."""
+    assert export(RECORDS, tmp_path / "a.nc") == 4
+    with xarray.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as data:
         np.testing.assert_array_equal(data["curve"].values, view(RECORDS)["curve"].values)
         assert list(data["label"].values) == ["r1", "r1", "r2", "r2"]
-    with xarray.open_dataset(tmp_path / "a.nc", group="test.other-v2", engine="h5netcdf") as data:
-        assert float(data["z"][0]) == 4.0
+        assert data["d"].dtype.kind == "i"
+
+
+def test_netcdf_of_several_claims_is_a_file_each(tmp_path):
+    other = Record("test.other", 2, {"n": 1}, 0, encode({"z": 4.0}), 0.1, {"attlas": "0"})
+    last = Record("test.other", 3, {"n": 1}, 0, encode({"z": 5.0}), 0.1, {"attlas": "0"})
+    assert export([*RECORDS, other, last], tmp_path / "a.nc") == 6
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.test.made-v1.nc", "a.test.other-v2.nc", "a.test.other-v3.nc"
+    ]  # fmt: skip
+    with xarray.open_dataset(tmp_path / "a.test.other-v3.nc", engine="h5netcdf") as data:
+        assert float(data["z"][0]) == 5.0
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_integers_stay_integers_where_another_claim_has_no_such_setting(tmp_path, name):
+    other = Record("test.other", 2, {"n": 7}, 0, encode({"count": 3}), 0.1, {"attlas": "0"})
+    export([*RECORDS, other], tmp_path / name)
+    if name.endswith("csv"):
+        with open(tmp_path / name, newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert [row["point.d"] for row in rows] == ["1", "1", "2", "2", ""]
+        assert [row["result.count"] for row in rows] == ["", "", "", "", "3"]
+    else:
+        table = pandas.read_parquet(tmp_path / name, dtype_backend="numpy_nullable")
+        assert table["point.d"].dtype == "Int64"
+        assert table["point.n"][4] == 7
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_no_cell_of_csv_is_a_formula(tmp_path, text):
+    hostile = Record("test.made", 1, {"law": text}, 0, encode({"label": text, "x": -1.5}), 0.1, {"attlas": text})
+    export([hostile], tmp_path / "a.csv")
+    with open(tmp_path / "a.csv", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["point.law"] == row["result.label"] == ("\\r=1" if text[0] == "\r" else "'" + text)
+    assert float(row["result.x"]) == -1.5  # numbers are numbers
 
 
 def test_view():

@@ -158,6 +158,7 @@ def test_a_path_that_is_no_store_is_refused_and_left_alone(tmp_path, filled, mak
     elif make == "newer":
         path.write_bytes(filled.read_bytes())
         db = sqlite3.connect(path)
+        db.execute("CREATE TABLE annotations (key TEXT)")  # a newer one has tables that we do not know
         db.execute("PRAGMA user_version = 99")
         db.close()
     before = {p: p.read_bytes() for p in path.parent.rglob("*") if p.is_file()} if path.parent.exists() else None

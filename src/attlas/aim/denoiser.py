@@ -20,6 +20,8 @@ from attlas.aim.spectrum import edge_logarithms, eigenvalue
 from attlas.inputs import array, numbers, real
 from attlas.layers import symmetric
 
+LOUDEST = 1e12  # noise, beyond which nothing of S is left in R
+
 Array = NDArray[np.float64]
 
 _STEEPEST = 0.85  # least dx/df in the gap: f rises by at most 1/0.85 of x
@@ -43,7 +45,7 @@ def shrink(eigenvalues: ArrayLike, delta: float, rho: float) -> Array:
         Noise and width, positive.
     """
     x = numbers(eigenvalues, "eigenvalues")
-    delta, rho = real(delta, "delta", above=0), real(rho, "rho", above=0)
+    delta, rho = real(delta, "delta", above=0, below=LOUDEST), real(rho, "rho", above=0, below=LOUDEST)
     fold = _fold(delta, rho)
     if fold is None:
         return _inverse(x, delta, rho)

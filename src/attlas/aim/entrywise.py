@@ -104,7 +104,8 @@ def entrywise(channel: Channel, alpha: float, rho: float, decay: float) -> Entry
     hastie2022surprises.
     """
     A, noise = measurements(channel, real(alpha, "alpha", above=0))
-    a, Q, penalty = float(A), 1 + real(rho, "rho", above=0), float(_decays(real(decay, "decay", least=0)))
+    rho = real(rho, "rho", above=0)
+    a, Q, penalty = float(A), 1 + rho, float(_decays(real(decay, "decay", least=0)))
     half = (1 + 2 * penalty - a) / 2
     root = float(np.sqrt(half**2 + 2 * a * penalty))
     # the positive root of A omega^2 - 2 half omega - 2 decay, without cancellation

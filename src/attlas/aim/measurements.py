@@ -7,6 +7,7 @@ from attlas.aim.channels import Channel, one_layer
 from attlas.errors import InputError
 from attlas.inputs import numbers
 
+_FEWEST = 1e-8  # samples over d^2
 _QUIETEST, _LOUDEST = 1e-9, 1e4  # variance of their noise, if there is any
 
 
@@ -23,6 +24,11 @@ def measurements(channel: Channel, alpha: ArrayLike) -> tuple[NDArray[np.float64
         does so with noise and up to a shift: the theory is not derived there.
     """
     a, known = numbers(alpha, "alpha", above=0), one_layer(channel, "the theory of training")
+    if a.min() < _FEWEST:
+        raise InputError(
+            f"alpha must be at least {_FEWEST:g} for the theory of training, below which its equations are not resolved;"
+            f" got {a.min():g}. As alpha -> 0 nothing is learned, and the error is 1 + rho"
+        )
     T, D = known.tokens, known.index_noise
     if D is None or (D and known.centred):
         raise InputError(

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from attlas import tokens
 from attlas.aim.channels import Channel, complete
 from attlas.errors import InputError
-from attlas.inputs import integer, numbers, real
+from attlas.inputs import integer, numbers, real, size
 from attlas.numerics import Seed, generator, stream
 
 Array = NDArray[np.float64]
@@ -46,7 +46,8 @@ def sample(channel: Channel, d: int, alpha: float, rho: ArrayLike, seed: int) ->
         The teacher, the data and the noise have streams of their own.
     """
     known = complete(channel)
-    n = max(1, round(real(alpha, "alpha", above=0) * integer(d, "d") ** 2))
+    n = max(1, size(round(real(alpha, "alpha", above=0) * integer(d, "d") ** 2), "n = alpha d^2"))
+    size(float(n) * known.tokens * d, "the tokens of all samples, alpha d^3,")
     X = tokens.gaussian(n, known.tokens, d, stream(seed, "data"))
     rhos = widths(rho, known.layers)
     if known.layers == 1:
@@ -88,7 +89,8 @@ def teacher(d: int, rho: float, seed: Seed) -> Array:
     ----------
     boncoraglio2025bayes, the prior of the model.
     """
-    width = round(real(rho, "rho", above=0) * integer(d, "d"))
+    width = size(round(real(rho, "rho", above=0) * integer(d, "d")), "r = rho d")
+    size(float(width) * d, "the entries of W, rho d^2,")
     if width < 1:
         raise InputError(f"rho = {rho:g} at d = {d} leaves a width of zero; rho must be at least {0.5 / d:g}")
     W = generator(seed).standard_normal((d, width))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attlas.aim.channels import Channel
+from attlas.aim.channels import Channel, complete
 from attlas.aim.state_evolution import curve
 from attlas.aim.trained import RESIDUAL, best_decays, trained_curve
 from attlas.errors import InputError
@@ -54,7 +54,7 @@ def phase_diagram(
     alphas, rhos = _increasing(alpha, "alpha", least=0), np.atleast_1d(numbers(rho, "rho", above=0))
     if not isinstance(channel, Sequence):
         return curve(channel, alphas, _increasing(rho, "rho", above=0), progress=progress)
-    rows = sorted(channel, key=lambda c: c.tokens)
+    rows = sorted(map(complete, channel), key=lambda c: c.tokens)
     lengths = [c.tokens for c in rows]
     if len(rows) < 2 or len(rhos) != 1 or len(set(lengths)) < len(rows):
         raise InputError("a diagram over sequence lengths needs channels of two or more different lengths, and one rho")

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import numbers
+from attlas.inputs import HUGEST, numbers
 
 Array = NDArray[np.float64]
 
@@ -145,6 +145,8 @@ def stieltjes(x: ArrayLike, delta: float, rho: float) -> NDArray[np.complex128]:
     if delta_.ndim:
         raise InputError("the transform is of one spectrum; give numbers for delta and rho")
     x, s = numbers(x, "x"), np.sqrt(rho_)
+    if np.abs(x).max() > HUGEST or max(delta_.max(), rho_.max()) > HUGEST:
+        raise InputError(f"x must be at most {HUGEST:g} in size; no eigenvalue is there")
     companion = np.zeros((*x.shape, 3, 3))
     companion[..., 0, 0] = (x * s - rho_ + 1) / s
     companion[..., 0, 1] = -(x + delta_ * s) / s

@@ -8,6 +8,7 @@ import difflib
 import importlib
 import os
 import pkgutil
+import re
 import sys
 from functools import cache
 from typing import Any
@@ -18,6 +19,8 @@ from attlas.errors import InputError
 
 EXTRA = "ATTLAS_CLAIMS"
 KIT = "kit"
+CLOSE = 0.7  # likeness, from 0 to 1, from which on a name is suggested for another
+ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_][A-Za-z0-9_-]*)+")  # ids become names of files
 
 
 @cache
@@ -60,11 +63,23 @@ def find(wanted: list[str] | None = None) -> list[Claim[Any]]:
     for name in wanted or ():
         if name not in known:
             inside = [claim for claim in known if claim.startswith(f"{name}.")]
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-            hint = f"did you mean {near[0]}?" if near else "`attlas list` shows them all."
+            near = _near(name, known)
+            hint = f"did you mean {near}?" if near else "`attlas list` shows them all."
             hint = f"the claims of that door are {', '.join(inside)}" if inside else hint
             raise InputError(f"No claim {name!r}; {hint}")
     return [extra.get(name) or _load(name) for name in (dict.fromkeys(wanted) if wanted else known)]
+
+
+def _near(name: str, known: list[str]) -> str:
+    """Return the id that a person may have meant; nothing if none is near, in whole and after the door's name."""
+
+    def likeness(a: str, b: str) -> float:
+        return difflib.SequenceMatcher(None, a, b).ratio()
+
+    own = name.partition(".")[2] or name
+    found = [(likeness(name, claim), claim) for claim in known if likeness(own, claim.partition(".")[2]) >= CLOSE]
+    best, claim = max(found, default=(0.0, ""))
+    return claim if best >= CLOSE else ""
 
 
 @cache
@@ -96,6 +111,10 @@ def _extra(extra: str) -> dict[str, Claim[Any]]:
             raise InputError(f"{EXTRA} names {name!r}, which cannot be imported ({error})") from error
         if not isinstance(claim, Claim):
             raise InputError(f"{EXTRA} names {name!r}, which has no claim called CLAIM")
+        if not ID.fullmatch(claim.id) or len(claim.id) > 100:
+            raise InputError(
+                f"{EXTRA} names {name!r}, whose claim is called {claim.id!r}; write door.name, without / or spaces"
+            )
         if claim.id in claims or claim.id in _modules():
             raise InputError(f"two claims are called {claim.id!r}")
         claims[claim.id] = claim

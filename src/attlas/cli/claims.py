@@ -1,5 +1,8 @@
 """Commands about claims: list them, show one, run them, judge them."""
 
+import json
+import shlex
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,9 +17,12 @@ from attlas.cli.options import (
     Json,
     Scheduler,
     SeedNumber,
+    Seeds,
     StorePath,
     Strict,
+    Sweep,
     Workers,
+    existing,
     parse_grid,
     parse_pairs,
     tier_of,
@@ -29,7 +35,7 @@ def list_claims(full: Full = False, as_json: Json = False, store: StorePath = ST
     """List every claim, door by door: its statement, its points and its status."""
     from attlas import lab
 
-    judged = lab.verdicts(None, tier_of(full), store=store, seed=seed, shipped=True)
+    judged = lab.verdicts(None, tier_of(full), store=existing(store), seed=seed, shipped=True)
     if as_json:
         print_json([brief(entry) for entry in judged])
     else:
@@ -43,20 +49,28 @@ def show(
     store: StorePath = STORE,
     seed: SeedNumber = 0,
     workers: Workers = None,
+    settings: Sweep = None,
+    seeds: Seeds = None,
 ) -> None:
     """Show one claim: source, settings, cost, verdict and the numbers that decided it."""
     from attlas import lab
+    from attlas.lab.progress import duration
+    from attlas.store import canonical
 
-    tier = tier_of(full)
-    (entry,) = lab.verdicts([claim], tier, store=store, seed=seed, shipped=True, repeats=True)
-    expected = lab.expect(lab.plan([entry.claim], tier, seed), store, workers)
+    tier, grid = tier_of(full), parse_grid(settings or [])
+    options: Any = {"grid": grid, "seeds": seeds}
+    (entry,) = lab.verdicts([claim], tier, store=existing(store), seed=seed, shipped=True, repeats=True, **options)
+    cells = lab.plan([entry.claim], tier, seed, **options)
+    left, anew = (lab.expect(cells, store, workers, fresh=fresh) for fresh in (False, True))
+    points = Counter(canonical(cell.point) for cell in cells)
     details = brief(entry) | {
         "source": entry.claim.source,
         "version": entry.claim.version,
-        "settings": [point.model_dump() for point in entry.claim.tiers[tier].points],
-        "seeds": [count for _, count in entry.claim.tiers[tier]],
-        "seconds_left": round(expected.seconds, 1),
-        "rerun": f"attlas run {entry.claim.id} --{tier} --seed {seed}",
+        "settings": [json.loads(point) for point in points],
+        "seeds": list(points.values()),
+        "seconds_left": round(left.seconds, 1),
+        "reproduce": {"points": anew.planned, "seconds": round(anew.seconds, 1), "memory": anew.memory},
+        "rerun": rerun(entry.claim.id, tier, seed, settings, seeds),
     }
     if as_json:
         print_json(details)
@@ -76,9 +90,21 @@ def show(
     typer.echo(f"\nVerdict{origin}: {entry.status}" + (f": {entry.verdict.reason}" if entry.verdict else ""))
     if entry.repeated:
         typer.echo(f"Repeated: {entry.repeated}")
+    if entry.mixture:
+        typer.echo(f"Note: {entry.mixture}")
     for name, value in (entry.verdict.numbers if entry.verdict else {}).items():
         typer.echo(f"  {name}: {value:.6g}")
     typer.echo(f"\nRun it: {details['rerun']} (about {details['seconds_left']} s)")
+    typer.echo(
+        f"To reproduce it from nothing: {anew.planned} points, about {duration(anew.seconds)},"
+        f" {anew.memory / 1e6:.0f} MB of memory"
+    )
+
+
+def rerun(claim: str, tier: str, seed: int, settings: list[str] | None = None, seeds: int | None = None) -> str:
+    """Return the command that computes a claim, or a sweep of it."""
+    swept = "".join(f" --set {shlex.quote(text)}" for text in settings or ())
+    return f"attlas run {claim} --{tier} --seed {seed}{swept}" + (f" --seeds {seeds}" if seeds else "")
 
 
 def run(
@@ -93,15 +119,8 @@ def run(
         ExecutorName | None,
         typer.Option("--executor", help="Where to run; chosen from the other options if not given."),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUES", help="Sweep a setting: d=50,100 or rho=0.1:1:10. May be repeated."
-        ),
-    ] = None,
-    seeds: Annotated[
-        int | None, typer.Option("--seeds", min=1, help="Seeds at each point, instead of the tier's.")
-    ] = None,
+    settings: Sweep = None,
+    seeds: Seeds = None,
     slurm: Annotated[
         list[str] | None,
         typer.Option(
@@ -113,6 +132,18 @@ def run(
     runs: Annotated[
         int, typer.Option("--runs", min=1, help="Independent repetitions, with run numbers from --seed on.")
     ] = 1,
+    point_timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--point-timeout",
+            metavar="SECONDS",
+            help="Break a point off after this long; if not given, an hour and 100 times what its claim expects.",
+        ),
+    ] = None,
+    same_versions: Annotated[
+        bool,
+        typer.Option("--same-versions", help="Refuse to add to results of other versions of attlas, numpy or scipy."),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run, without running it.")] = False,
     strict: Strict = False,
 ) -> None:
@@ -147,10 +178,14 @@ def run(
         slurm=jobs,
         grid=grid,
         seeds=seeds,
+        point_timeout=point_timeout,
+        same_versions=same_versions,
     )
     judged = lab.verdicts(claims, tier, store=store, seed=seed, grid=grid, seeds=seeds, repeats=True)
     if as_json:
-        counts = {name: getattr(summary, name) for name in ("planned", "found", "computed", "elsewhere", "repaired")}
+        counts = {
+            name: getattr(summary, name) for name in ("planned", "found", "computed", "elsewhere", "repaired", "mixed")
+        }
         print_json(counts | {"failed": summary.failed, "verdicts": [brief(entry) for entry in judged]})
     else:
         typer.echo(f"{summary.computed} points computed, {summary.found} were in {store} already", err=True)
@@ -168,12 +203,15 @@ def verdicts(
     store: StorePath = STORE,
     seed: SeedNumber = 0,
     strict: Strict = False,
+    settings: Sweep = None,
+    seeds: Seeds = None,
 ) -> None:
     """Print the verdict of every claim, from what the store holds; where it holds nothing, from what came with attlas."""
     from attlas import lab
 
     tier = tier_of(full)
-    judged = lab.verdicts(claims, tier, store=store, seed=seed, shipped=True, repeats=True)
+    options: Any = {"grid": parse_grid(settings or []), "seeds": seeds}
+    judged = lab.verdicts(claims, tier, store=existing(store), seed=seed, shipped=True, repeats=True, **options)
     if as_json:
         print_json([brief(entry) for entry in judged])
     else:
@@ -199,7 +237,7 @@ def power(
     from attlas.claims.power import power as compute
     from attlas.lab.progress import progress
 
-    (entry,) = lab.verdicts([claim], tier_of(full), store=store, seed=seed, shipped=True)
+    (entry,) = lab.verdicts([claim], tier_of(full), store=existing(store), seed=seed, shipped=True)
     if entry.verdict is None:
         command = f"attlas run {claim} --{tier_of(full)} --seed {seed}"
         raise InputError(

@@ -19,6 +19,16 @@ Scheduler = Annotated[
     str | None, typer.Option("--scheduler", metavar="tcp://HOST:PORT", help="A running Dask scheduler.")
 ]
 Full = Annotated[bool, typer.Option("--full/--quick", help="Paper scale, or under a minute a claim.")]
+Sweep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        "--sweep",
+        metavar="NAME=VALUES",
+        help="Sweep a setting: d=50,100 or rho=0.1:1:10. May be repeated.",
+    ),
+]
+Seeds = Annotated[int | None, typer.Option("--seeds", min=1, help="Seeds at each point, instead of the tier's.")]
 Claims = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM]...", help="Ids of claims; all if none is named.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit 1 unless every claim is supported.")]
 
@@ -35,6 +45,13 @@ class ExecutorName(StrEnum):
 
 
 LONGEST = 100_000
+
+
+def existing(store: Path) -> Path:
+    """Return a store to read from. One that is named must exist; without the usual one there are the shipped results."""
+    if store != STORE and not store.exists():
+        raise InputError(f"{store}: there is no store here; `attlas run` makes one")
+    return store
 
 
 def tier_of(full: bool) -> Literal["quick", "full"]:

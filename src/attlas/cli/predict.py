@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +9,10 @@ import typer
 
 from attlas.cli.mounted import Mounted, Table, tables
 from attlas.cli.options import parse_values
+from attlas.cli.printing import print_json
 from attlas.errors import InputError
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or a list for ranges.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON: a list of objects, one for each point.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 
 
@@ -58,7 +58,7 @@ def show(rows: list[dict[str, Any]], as_json: bool, as_csv: bool, plot: Path | N
     """Print the rows: as JSON, as CSV, one in full, or several in short; nothing of several if they were drawn."""
     single = len(rows) == 1
     if as_json:
-        typer.echo(json.dumps(rows[0] if single else rows, indent=2))
+        print_json(rows)
     elif as_csv:
         text = io.StringIO()
         writer = csv.DictWriter(text, rows[0].keys(), lineterminator="\n")

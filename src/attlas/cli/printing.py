@@ -1,6 +1,7 @@
 """How results are printed: JSON for programs, tables for people."""
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
@@ -17,8 +18,16 @@ _COLOURS = {"supported": "green", "refuted": "red", "inconclusive": "yellow", "i
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON."""
-    typer.echo(json.dumps(value, indent=2, default=str))
+    """Print a value as JSON: numbers that JSON does not have are null."""
+    typer.echo(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def brief(entry: "Judged") -> dict[str, Any]:
@@ -29,12 +38,15 @@ def brief(entry: "Judged") -> dict[str, Any]:
         "statement": entry.claim.statement,
         "status": entry.status,
         "points": f"{len(entry.records)}/{entry.planned}",
+        "stored": len(entry.records),
+        "planned": entry.planned,
         "reason": verdict.reason if verdict else None,
         "strength": verdict.strength if verdict else None,
         "unit": verdict.unit if verdict else None,
         "numbers": verdict.numbers if verdict else {},
         "tests": [_test(test) for test in verdict.tests] if verdict else [],
         "shipped": entry.shipped,
+        "versions": entry.versions,
         "runs": {
             number: {"outcome": each.outcome.value, "strength": each.strength} for number, each in entry.runs.items()
         },
@@ -71,7 +83,7 @@ def print_verdicts(judged: "Iterable[Judged]", agreement: "Callable[[Judged], st
     for entry in judged:
         why = f"{len(entry.records)} of {entry.planned} points are in the store"
         if entry.verdict:
-            why = entry.verdict.reason
+            why = "; ".join(filter(None, (entry.verdict.reason, entry.mixture)))
         origin = "came with attlas" if entry.shipped else agreement(entry)
         rows.append(
             [

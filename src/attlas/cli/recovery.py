@@ -1,6 +1,5 @@
 """`attlas recover`: a layer from a file of examples, with its certificate."""
 
-import json
 import math
 import zipfile
 from dataclasses import asdict
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attlas.cli.options import Json
+from attlas.cli.printing import print_json
 from attlas.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,10 +67,8 @@ def recover(
     if out is not None:
         np.savez(out, Theta=found.Theta, W=found.W)
     if as_json:
-        values = {key: _known(value) for key, value in asdict(certificate).items()}
-        history = [(m, _known(residual)) for m, residual in tried]
-        summary = {"heads": found.layer.heads, "status": found.status.value, "history": history, "certificate": values}
-        typer.echo(json.dumps(summary))
+        values = asdict(certificate)
+        print_json({"heads": found.layer.heads, "status": found.status.value, "history": tried, "certificate": values})
     else:
         typer.echo(f"heads              {found.layer.heads}")
         for m, residual in tried if len(tried) > 1 else ():
@@ -88,11 +86,6 @@ def recover(
 
 
 COMMANDS = {"recover": recover}
-
-
-def _known(value: object) -> object:
-    """Return None for NaN, which JSON does not have."""
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _shown(value: float, prefix: str = "") -> str:

@@ -24,10 +24,13 @@ def export(
 
     names = [claim.id for claim in find(claims)] if claims else None
     count = room.export(room.read(store, names), target)
+    files = [target] if target.exists() else sorted(target.parent.glob(f"{target.stem}.*-v*.nc"))
     if as_json:
-        print_json({"file": str(target), "results": count})
+        print_json(
+            {"file": str(target), "results": count} | ({"files": list(map(str, files))} if files != [target] else {})
+        )
     else:
-        typer.echo(f"{count} results written to {target}")
+        typer.echo(f"{count} results written to {', '.join(map(str, files))}")
 
 
 @store_app.command()
@@ -49,6 +52,44 @@ def check(as_json: Json = False, store: StorePath = STORE) -> None:
         typer.echo(f"{store}: {health.intact} results are intact, {count}{ending}")
     if not health.good:
         raise typer.Exit(3)
+
+
+@store_app.command()
+def copy(
+    source: Annotated[Path, typer.Argument(metavar="FROM", help="A store, which a run may be writing to.")],
+    target: Annotated[Path, typer.Argument(metavar="TO", help="The file of the copy, which must not exist.")],
+    as_json: Json = False,
+) -> None:
+    """Write a consistent copy of a store, every result verified; `cp` would leave out what is in the log beside it."""
+    from attlas.store import copy as write
+
+    count = write(source, target)
+    if as_json:
+        print_json({"file": str(target), "results": count})
+    else:
+        typer.echo(f"{count} results copied to {target}")
+
+
+@store_app.command()
+def merge(
+    target: Annotated[Path, typer.Argument(metavar="STORE", help="The store that is added to.")],
+    sources: Annotated[list[Path], typer.Argument(metavar="OTHER...", help="Stores whose results are added.")],
+    as_json: Json = False,
+) -> None:
+    """Add the results of other stores, such as other machines', to one; every seal is checked first."""
+    from attlas.store import merge as join
+
+    found = join(target, sources)
+    if as_json:
+        print_json({"file": str(target), **vars(found)})
+        return
+    typer.echo(f"{found.added} results added to {target}, {found.same} were there already")
+    if found.differing:
+        typer.echo(
+            f"attlas: {len(found.differing)} results differ in their bits (other machines or versions?);"
+            f" those of {target} are kept",
+            err=True,
+        )
 
 
 COMMANDS: Table = {"export": export, "store": store_app}

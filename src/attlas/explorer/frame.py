@@ -1,5 +1,6 @@
 """The application: a frame with the navigation, and in it the page that the address names, laid out and connected."""
 
+import re
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -14,6 +15,7 @@ from attlas.claims import Tier
 from attlas.errors import AttlasError, InputError
 from attlas.explorer import claims, pages, simulations
 from attlas.explorer.controls import Control, identity, inputs, read
+from attlas.explorer.lane import Lane
 from attlas.explorer.page import Page, Plot, Section
 from attlas.explorer.plotting import BLANK
 from attlas.explorer.queue import Queue
@@ -162,6 +164,8 @@ def _connect_value(app: Dash, door: str, section: Section[Any], control: Control
 
 
 def _files(server: flask.Flask, known: dict[str, Page], store: Path) -> None:
+    lane = Lane()
+
     @server.get("/data/<door>/<name>.csv")
     def download(door: str, name: str) -> Any:
         files = {(page.door, name): file for page in known.values() for name, file in page.files.items()}
@@ -169,13 +173,15 @@ def _files(server: flask.Flask, known: dict[str, Page], store: Path) -> None:
             text = f"No data set '{door[:40]}/{name[:40]}'; available: {', '.join(map('/'.join, files))}\n"
             return text, 404, {"Content-Type": "text/plain; charset=utf-8"}
         section, data = files[door, name]
-        view = section.view(flask.request.args, store)
+        with lane.enter():
+            view = section.view(flask.request.args, store)
+            text = data(view)
         settings = (
             f"{key}-{value if isinstance(value, str) else format(value, 'g')}" for key, value in view.state.items()
         )
-        file = "_".join((door, name, *settings)).replace(" ", "-") + ".csv"
+        file = re.sub(r"[^A-Za-z0-9_.+-]", "-", "_".join((door, name, *settings))) + ".csv"
         headers = {"Content-Disposition": f'attachment; filename="{file}"'}
-        return flask.Response(data(view), mimetype="text/csv", headers=headers)
+        return flask.Response(text, mimetype="text/csv", headers=headers)
 
 
 def _clientside(app: Dash) -> None:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from attlas.claims import Tier, door
 from attlas.errors import AttlasError, InputError
 from attlas.explorer.pages import names
-from attlas.explorer.queue import Queue
+from attlas.explorer.queue import Queue, QueueFull
 
 if TYPE_CHECKING:
     import flask  # and Dash with it only when there is something to serve: a job's process needs neither
 
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _LARGEST = 256 * 1024  # bytes of a request
+_BODY = (LookupError, TypeError, ValueError, AttributeError, RecursionError)  # what a body that is not ours leads to
 
 
 def serve(
@@ -65,12 +66,20 @@ def serve(
     if not Path(store).exists():
         echo(f"No store at {store}: the pages show theory alone; `attlas run` makes one")
     echo(f"attlas is at http://{name}:{port}/ (Ctrl-C ends it)")
-    signal.signal(signal.SIGTERM, _end)
+    ended: list[int] = []
+
+    def end(number: int, _: Any) -> None:
+        ended.append(number)
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
     try:
         with threadpool_limits(1):  # visitors share the cores; within one answer nothing is large
             server.run()
     finally:
         server.close()
+    if ended:  # waitress takes the exit for an ordinary end
+        sys.exit(128 + ended[0])
 
 
 def application(
@@ -78,6 +87,7 @@ def application(
 ) -> "flask.Flask":
     """Return the WSGI application."""
     import flask
+    from werkzeug.exceptions import HTTPException
 
     from attlas.explorer.frame import build, warm
 
@@ -111,6 +121,8 @@ def application(
             return "Requests from other pages are refused.\n", 403
         if not _known(request.path):
             return flask.render_template_string(_MISSING, doors=map(door, names())), 404
+        if request.path == "/_dash-update-component" and request.method == "POST" and not _update(request):
+            return "This is no request of this page.\n", 400
         return None
 
     @server.after_request
@@ -120,12 +132,39 @@ def application(
         response.headers["Referrer-Policy"] = "same-origin"
         return response
 
+    plain = {"Content-Type": "text/plain; charset=utf-8"}
+
     @server.errorhandler(AttlasError)
     def explain(error: AttlasError) -> Any:
-        return f"{error}\n", 400, {"Content-Type": "text/plain; charset=utf-8"}
+        if isinstance(error, QueueFull):
+            return f"{error}\n", 503, plain | {"Retry-After": "5"}
+        return f"{error}\n", 400, plain
+
+    @server.errorhandler(Exception)
+    def excuse(error: Exception) -> Any:
+        """Answer what nobody foresaw in a sentence: a browser may send anything, and a traceback is of no use to it."""
+        if isinstance(error, HTTPException):
+            return error
+        if flask.request.path.startswith("/_dash-component-suites/"):
+            return "There is no such file.\n", 404, plain
+        asked = flask.request.method == "POST" and isinstance(error, _BODY)
+        logging.getLogger(__name__).error("%s %s: %r", flask.request.method, flask.request.path, error)
+        return ("This is no request of this page.\n", 400, plain) if asked else ("This failed here.\n", 500, plain)
 
     threading.Thread(target=warm, args=(store,), daemon=True, name="explorer-warm").start()
     return server
+
+
+def _update(request: "flask.Request") -> bool:
+    """Return whether the body of a request has the form of what the page sends: an output, and what it depends on."""
+    body = request.get_json(silent=True)
+    if not isinstance(body, dict) or not isinstance(body.get("output"), str):
+        return False
+    parts = [body.get("inputs"), body.get("state", [])]
+    items = [item for part in parts if isinstance(part, list) for item in part]
+    flat = [one for item in items for one in (item if isinstance(item, list) else [item])]
+    named = all(isinstance(one, dict) and "id" in one and "property" in one for one in flat)
+    return named and all(isinstance(part, list) for part in parts) and isinstance(body.get("changedPropIds", []), list)
 
 
 def _known(path: str) -> bool:
@@ -146,10 +185,6 @@ def _names_this_machine(host: str) -> bool:
     except ValueError:
         return name in (socket.gethostname(), socket.getfqdn())
     return True
-
-
-def _end(*_: Any) -> None:
-    sys.exit(143)
 
 
 _MISSING = """<!doctype html><html lang="en"><link rel="icon" href="data:,">

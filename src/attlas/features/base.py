@@ -74,7 +74,7 @@ def regression_targets(y: Any, n: int, model: str) -> Array:
         if checked.dtype.kind == "c":
             raise InputError("y must be real numbers; got complex ones")
         checked = checked.astype(float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError("y must be numbers of shape (n,) or (n, targets)") from error
@@ -103,7 +103,7 @@ def penalties_of(alpha: Any, alphas: Any) -> Array:
         name, given = ("alphas", GRID if alphas is None else alphas)
     try:
         grid = np.atleast_1d(np.asarray(given, dtype=float))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} must be positive and finite; got {given!r}") from error
     if isinstance(given, bool) or grid.ndim != 1 or not len(grid) or not np.all(np.isfinite(grid) & (grid > 0)):
         raise InputError(f"{name} must be positive and finite; got {given!r}")

@@ -15,6 +15,7 @@ from attlas.features.nested_curve import Curve, nested_curve
 from attlas.features.regressor import RandomAttentionRegressor
 from attlas.features.ridge import GRID
 from attlas.features.ridge_fit import mean_square
+from attlas.inputs import integer, numbers
 from attlas.numerics import Progress, stream
 
 Array = NDArray[np.float64]
@@ -56,7 +57,10 @@ def learning_curve(
     """
     if not callable(getattr(model, "design", None)):
         raise InputError(f"model must be a RandomAttentionRegressor, or have its methods; got {type(model).__name__}")
-    design, test = model.design(X, X_test)
+    try:
+        design, test = model.design(X, X_test)
+    except (TypeError, ValueError, OverflowError) as error:  # of scikit-learn's checks
+        raise error if isinstance(error, InputError) else InputError(f"X or X_test: {error}") from error
     n = len(design.X)
     given = regression_targets(Y, n, "learning_curve").reshape(n, -1)
     expected = regression_targets(Y_test, len(test), "learning_curve").reshape(len(test), -1)
@@ -149,6 +153,7 @@ def sample_sizes(low: int, high: int, per_doubling: int = 2) -> list[int]:
     InputError
         Unless 0 < low < high.
     """
+    low, high, per_doubling = (integer(*one) for one in ((low, "low"), (high, "high"), (per_doubling, "per_doubling")))
     if not 0 < low < high:
         raise InputError(f"sample sizes must grow from {low}; the largest, {high}, is too small")
     count = max(2, round(per_doubling * np.log2(high / low)) + 1)
@@ -156,7 +161,7 @@ def sample_sizes(low: int, high: int, per_doubling: int = 2) -> list[int]:
 
 
 def _increasing(sizes: Any, n: int) -> NDArray[np.intp]:
-    given = np.asarray(sizes)
+    given = np.atleast_1d(numbers(sizes, "sizes"))
     if given.ndim != 1 or not len(given) or given.dtype.kind not in "iuf" or np.any(given != np.round(given)):
         raise InputError(f"sizes must be increasing integers; got {sizes!r}")
     if np.any(np.diff(given) <= 0) or given[0] < 2 or given[-1] > n:

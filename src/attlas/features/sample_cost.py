@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attlas.errors import InputError
-from attlas.inputs import array, real
+from attlas.inputs import array, ranked, real
+from attlas.inputs import level as checked_level
 from attlas.numerics import Line, fit_line, mean_interval
 
 
@@ -52,11 +53,11 @@ def cost_interval(costs: ArrayLike, level: float = 0.95) -> tuple[float, float, 
     """
     from scipy import stats
 
-    found = np.sort(np.asarray(costs, dtype=float))
-    if not 0 < real(level, "level") < 1:
-        raise InputError(f"level must lie between 0 and 1; got {level!r}")
+    found, level = np.sort(np.atleast_1d(ranked(costs, "costs"))), checked_level(level)
     if found.ndim != 1 or len(found) < 2 or np.isnan(found).any() or np.any(found < 0):
         raise InputError("costs must be at least two numbers, none negative or NaN")
+    if np.any((found > 0) & (found < 1e-9)):
+        raise InputError(f"costs are numbers of samples, 0 where censored; got {found[found > 0][0]:g}")
     if np.all(np.isfinite(found) & (found > 0)):
         mean, low, high = mean_interval(np.log(found), level)
         return float(np.exp(mean)), float(np.exp(low)), float(np.exp(high))
@@ -82,9 +83,11 @@ def exponent(d: ArrayLike, costs: ArrayLike) -> Exponent:
     InputError
         If fewer than three points, or two dimensions, are left.
     """
-    dimensions, found = np.asarray(d, dtype=float), np.asarray(costs, dtype=float)
+    dimensions, found = ranked(d, "d"), ranked(costs, "costs")
     if dimensions.ndim != 1 or dimensions.shape != found.shape or np.isnan(found).any() or np.any(found < 0):
         raise InputError("an exponent needs as many costs as dimensions, none of them negative or NaN")
+    if not np.all(dimensions > 0) or not np.all(np.isfinite(dimensions)):
+        raise InputError("dimensions must be positive and finite")
     kept = np.isfinite(found) & (found > 0)
     if kept.sum() < 3 or len(np.unique(dimensions[kept])) < 2:
         raise InputError(f"an exponent needs three measured costs at two dimensions; {int(kept.sum())} are left")

@@ -17,7 +17,7 @@ def sequences(X: Any, name: str = "X", d: int | None = None) -> Array:
         if given.dtype.kind == "c":
             raise InputError(f"{name} must be real numbers; got complex ones")
         checked: Array = given.astype(float, copy=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(

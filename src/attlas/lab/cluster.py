@@ -13,6 +13,8 @@ from attlas.errors import AttlasError, InputError
 from attlas.lab.execute import Computed, Job, execute, pin_threads, versions
 from attlas.lab.executors import IDLE, MOST_DEATHS, Jobs, given_up
 
+GRACE = 60.0  # seconds after which a worker that cannot be interrupted is ended
+
 
 def dask(jobs: Jobs, client: Any) -> Iterator[Computed]:
     """Compute on the workers of a Dask scheduler, which gives the jobs of a dead worker to another."""
@@ -54,9 +56,32 @@ def dask(jobs: Jobs, client: Any) -> Iterator[Computed]:
 
 
 def execute_pinned(job: Job) -> Computed:
-    """Measure one point on a Dask worker."""
+    """Measure one point on a Dask worker. One that outlasts its limit within a step of Python takes its worker with it."""
     pin_threads()
-    return execute(job)
+    last = threading.Timer(min(job.limit * 1.5 + GRACE, threading.TIMEOUT_MAX), os._exit, (1,))
+    last.daemon = True
+    last.start()
+    try:
+        return execute(job)
+    finally:
+        last.cancel()
+
+
+def ready_workers(client: Any) -> None:
+    """Have every worker, also those that come later, import what jobs need before it is given one.
+
+    Dask counts the death of a worker against the job that it had, also while it was only importing.
+    """
+    from distributed import WorkerPlugin
+
+    class Ready(WorkerPlugin):  # type: ignore[misc]
+        name = "attlas-ready"
+
+        def setup(self, worker: Any) -> None:  # noqa: ARG002
+            pin_threads()
+
+    with contextlib.suppress(Exception):  # a worker without attlas fails its first job, and says so there
+        client.register_plugin(Ready())
 
 
 def connect(scheduler: str | None, workers: int) -> Any:
@@ -67,16 +92,18 @@ def connect(scheduler: str | None, workers: int) -> Any:
     InputError
         If nothing answers at the address.
     """
-    import dask
-    from distributed import Client
-
+    try:
+        import dask
+        from distributed import Client
+    except ImportError as error:
+        raise AttlasError('this executor needs Dask: pip install "attlas[lab]"') from error
     dask.config.set({"distributed.scheduler.allowed-failures": MOST_DEATHS})
     for name in logging.root.manager.loggerDict:
         if name.split(".")[0] == "distributed":  # what matters to a person is said by the driver
             logging.getLogger(name).setLevel(logging.CRITICAL)
     if scheduler is None:
         with ignored_interrupts():
-            return Client(  # a cluster of its own, which goes with it
+            client = Client(  # a cluster of its own, which goes with it
                 set_as_default=False,  # what else uses Dask in this process is not ours to send there
                 n_workers=workers,
                 threads_per_worker=1,
@@ -85,6 +112,8 @@ def connect(scheduler: str | None, workers: int) -> Any:
                 dashboard_address="127.0.0.1:0",
                 worker_dashboard_address="127.0.0.1:0",
             )
+        ready_workers(client)
+        return client
     try:
         client = Client(scheduler, timeout=5, set_as_default=False)
     except (OSError, ValueError, TimeoutError, ImportError) as error:
@@ -94,7 +123,15 @@ def connect(scheduler: str | None, workers: int) -> Any:
     except TimeoutError as error:
         client.close()
         raise InputError(f"the scheduler at {scheduler} has no workers; start some: dask worker {scheduler}") from error
+    ready_workers(client)
     return client
+
+
+def client_of(jobqueue: Any, **options: Any) -> Any:
+    """Return a Dask client of a cluster that is there."""
+    from distributed import Client
+
+    return Client(jobqueue, **options)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from attlas.lab.execute import Computed, Job, execute, pinned_threads, versions
 
 Jobs = Iterator[Job | None]
 MOST_DEATHS = 3  # workers that one job may take with it before it is given up
+MOST_STARTS = 10  # workers in a row that may die before they begin, which no job is blamed for
 IDLE = 0.1  # seconds between two looks when there is nothing to do
 
 

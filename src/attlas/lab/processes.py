@@ -5,6 +5,7 @@ outcome is consumed, and leave their workers behind when the driver is killed.
 """
 
 import contextlib
+import math
 import os
 import socket
 import subprocess
@@ -12,10 +13,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 
-from attlas.lab.execute import Computed, Job, execute, pin_threads
-from attlas.lab.executors import IDLE, MOST_DEATHS, Jobs, given_up
+from attlas.errors import AttlasError
+from attlas.lab.execute import Computed, Job, execute, pin_threads, too_long, versions
+from attlas.lab.executors import IDLE, MOST_DEATHS, MOST_STARTS, Jobs, given_up
 
 
 def processes(jobs: Jobs, workers: int) -> Iterator[Computed]:
@@ -42,17 +45,22 @@ def processes(jobs: Jobs, workers: int) -> Iterator[Computed]:
                 outcome = busy[connection].finish()  # type: ignore[index]
                 if outcome is not None:
                     yield outcome
+            for worker in busy.values():
+                outcome = worker.break_off()
+                if outcome is not None:
+                    yield outcome
     finally:
         for worker in pool:
             worker.stop()
 
 
 class _Worker:
-    """One process that computes one job at a time."""
+    """One process that computes one job at a time. It says when it begins: what kills it before is not the job."""
 
     def __init__(self) -> None:
         self.job: Job | None = None
-        self._deaths = 0
+        self._deaths = self._starts = 0
+        self._begun: float | None = None
         self._spawn()
 
     def begin(self, job: Job) -> None:
@@ -60,21 +68,46 @@ class _Worker:
         self._send()
 
     def finish(self) -> Computed | None:
-        """Return the outcome of the job, or None if the process died over it and the job was begun again."""
+        """Return the outcome of the job, or None if it has begun, or the process died over it and it is begun again."""
         if self.job is None:
             return None
         try:
-            outcome: Computed = self.connection.recv()
+            said: Computed | None = self.connection.recv()
         except (EOFError, OSError):
-            self.stop()
-            self._spawn()
-            self._deaths += 1
-            if self._deaths < MOST_DEATHS:
-                self._send()
-                return None
-            outcome = given_up(self.job)
+            return self._died(self.job)
+        self._starts = 0
+        if said is None:
+            self._begun = time.monotonic()
+            return None
         self.job = None
-        return outcome
+        return said
+
+    def break_off(self) -> Computed | None:
+        """Return the outcome of a job that has taken longer than it may, or None."""
+        if self.job is None or self._begun is None or time.monotonic() - self._begun <= self.job.limit:
+            return None
+        seconds, job, self.job = time.monotonic() - self._begun, self.job, None
+        self.stop()
+        self._spawn()
+        return Computed(job.key, None, seconds, versions(), too_long(job))
+
+    def _died(self, job: Job) -> Computed | None:
+        if self._begun is None:
+            self._starts += 1
+        else:
+            self._deaths += 1
+        self.stop()
+        if self._starts >= MOST_STARTS:
+            raise AttlasError(
+                f"{MOST_STARTS} workers in a row died before they could begin (out of memory, or stopped from outside?);"
+                " every result so far is safe; run the same command again to finish"
+            )
+        self._spawn()
+        if self._deaths < MOST_DEATHS:
+            self._send()
+            return None
+        self.job = None
+        return given_up(job)
 
     def stop(self) -> None:
         self._process.kill()
@@ -97,6 +130,7 @@ class _Worker:
         self.connection: Connection = Connection(ours.detach())
 
     def _send(self) -> None:
+        self._begun = None
         with contextlib.suppress(OSError):  # it died while idle; `finish` will see that
             self.connection.send(self.job)
 
@@ -108,7 +142,11 @@ def serve(handle: int) -> None:
     connection: Connection = Connection(handle)
     with contextlib.suppress(EOFError, OSError):
         while True:
-            connection.send(execute(connection.recv()))
+            job: Job = connection.recv()  # which imports what it needs
+            connection.send(None)
+            connection.send(
+                execute(replace(job, limit=math.inf))
+            )  # the driver has the clock, and ends what Python cannot
 
 
 def _die_with_driver() -> None:

@@ -3,24 +3,27 @@
 import os
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from attlas.claims import Tier, find
-from attlas.errors import InputError, Stopped
-from attlas.inputs import integer
+from attlas.errors import DamagedStore, InputError, Stopped
+from attlas.inputs import integer, real
 from attlas.lab import cluster, executors, processes
-from attlas.lab.execute import Computed, Job
+from attlas.lab.execute import Computed, Job, differing, versions
 from attlas.lab.plan import Cell, plan
 from attlas.lab.progress import Display, progress
 from attlas.lab.slurm import slurm_cluster, slurm_settings
-from attlas.store import Record, Store, read
+from attlas.lab.verdicts import stored_point
+from attlas.store import Record, Store, read, stored_keys
 
 Executor = Literal["serial", "processes", "dask", "slurm"]
 EXECUTORS: tuple[Executor, ...] = ("serial", "processes", "dask", "slurm")
+LONGEST, PATIENCE = 3600.0, 100.0  # a point may take this many seconds, and this many times what its claim expects
 
 
 @dataclass
@@ -35,6 +38,9 @@ class Summary:
         Why, by the key of the point.
     repaired : str or None
         What was done to a damaged store.
+    mixed : dict
+        How many of the results found were computed with other versions than these, by what differs, such as
+        ``{"numpy 2.0.1": 12}``.
     """
 
     planned: int = 0
@@ -43,6 +49,7 @@ class Summary:
     elsewhere: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     repaired: str | None = None
+    mixed: dict[str, int] = field(default_factory=dict)
 
     @property
     def finished(self) -> int:
@@ -73,6 +80,8 @@ def run(
     slurm: Mapping[str, Any] | None = None,
     grid: Mapping[str, Sequence[Any]] | None = None,
     seeds: int | None = None,
+    point_timeout: float | None = None,
+    same_versions: bool = False,
 ) -> Summary:
     """Run claims; what the store already holds is not computed again.
 
@@ -97,42 +106,85 @@ def run(
         Settings of the Slurm jobs, see `attlas.lab.SlurmSettings`.
     grid, seeds : optional
         Other settings and seeds than the tier's, see `attlas.lab.plan`.
+    point_timeout : float, optional
+        Seconds that a point may take before it is broken off and reported as failed; an hour and a hundred times what its
+        claim expects, if not given.
+    same_versions : bool, default False
+        Refuse to go on from results that were computed with other versions of attlas, numpy or scipy.
 
     Raises
     ------
+    InputError
+        If something given is not acceptable, or versions differ and must not.
     Stopped
         On Ctrl-C or SIGTERM, after a clean stop.
     """
     tasks = plan(find(list(claims) if claims else None), tier, seed, grid, seeds, runs)
     executor, workers = choose(executor, workers, scheduler)
+    if point_timeout is not None:
+        real(point_timeout, "point_timeout", above=0.0)
     summary = Summary(len(tasks))
     with _stoppable(tasks, store), ExitStack() as stack:
         # what is still to start is known to be possible before the store is touched
         start = stack.enter_context(_started(executor, workers, scheduler, slurm or {}))
         keeper = stack.enter_context(Store(store))
-        present = keeper.keys()
+        present = keeper.versions()
         todo = {task.key: task for task in tasks if task.key not in present}
         summary.found, summary.repaired = len(tasks) - len(todo), keeper.repaired
+        summary.mixed = _mixed([present[task.key] for task in tasks if task.key in present])
         show = stack.enter_context(progress(summary.planned, summary.found))
         if keeper.repaired:
             show.note(keeper.repaired)
+        if summary.mixed:
+            _note_versions(summary, same_versions, bool(todo), show)
         if todo:
-            _drive(todo, start, keeper, summary, show, workers)
+            _drive(todo, start, keeper, summary, show, workers, point_timeout)
     return summary
 
 
+def _mixed(found: Sequence[Mapping[str, str]]) -> dict[str, int]:
+    """Return how many results were computed with other versions than these, by what differs."""
+    others = Counter(
+        ", ".join(f"{name} {number}" for name, number in sorted(differing(each).items())) for each in found
+    )
+    return {text: count for text, count in others.items() if text}
+
+
+def _note_versions(summary: Summary, refuse: bool, resumed: bool, show: Display) -> None:
+    """Say that a sweep has results of several versions, or refuse to make it so."""
+    here = ", ".join(f"{name} {number}" for name, number in versions().items() if name != "python")
+    told = "; ".join(f"{count} with {text}" for text, count in summary.mixed.items())
+    count = f"{sum(summary.mixed.values())} of {summary.found} results in the store"
+    sentence = f"{count} were computed with other versions than those here ({here}): {told}"
+    if refuse:
+        raise InputError(f"{sentence}; leave out --same-versions to go on, or give another --store to begin anew")
+    show.note(sentence + (". Bits may differ between the two parts of this sweep" if resumed else ""))
+
+
 def expect(
-    tasks: Sequence[Cell], store: Path | str, workers: int | None = None, executor: Executor | None = None
+    tasks: Sequence[Cell],
+    store: Path | str,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    *,
+    fresh: bool = False,
 ) -> Expectation:
-    """Return what a run would take, from the claims' own estimates corrected by what the store has measured."""
+    """Return what a run would take, from the claims' own estimates corrected by what the store has measured.
+
+    With `fresh`, what it would take to compute everything again, also what the store holds.
+    """
     _, workers = choose(executor, workers, None)
     done = {r.key: r for r in read(store)} if Path(store).is_file() and Path(store).stat().st_size else {}
-    todo = [task for task in tasks if task.key not in done]
+    todo = [task for task in tasks if fresh or task.key not in done]
     seconds = 0.0
     for claim in {task.claim.id: task.claim for task in todo}.values():
-        mine = [r for r in done.values() if (r.claim, r.version) == (claim.id, claim.version)]
-        guessed = sum(claim.cost(claim.settings(**r.point)).seconds for r in mine)
-        correction = sum(r.seconds for r in mine) / guessed if guessed else 1.0
+        guessed = taken = 0.0
+        for r in done.values():
+            if (r.claim, r.version) == (claim.id, claim.version):
+                with suppress(DamagedStore):  # settings that the claim does not have teach nothing
+                    guessed += claim.cost(stored_point(claim, r)).seconds
+                    taken += r.seconds
+        correction = taken / guessed if guessed else 1.0
         seconds += correction * sum(task.cost.seconds for task in todo if task.claim.id == claim.id)
     memory = sum(sorted((task.cost.memory for task in todo), reverse=True)[:workers])
     return Expectation(len(tasks), len(tasks) - len(todo), seconds / max(1, min(workers, len(todo))), memory)
@@ -157,6 +209,7 @@ def _drive(
     summary: Summary,
     show: Display,
     workers: int,
+    limit: float | None = None,
 ) -> None:
     """Lease, compute, keep: until nothing of the plan is left that this run could do."""
     left = dict(todo)
@@ -174,7 +227,9 @@ def _drive(
             if key is not None:
                 task = left.pop(key)
                 rest -= task.cost.seconds
-                yield Job(key, task.claim.measure, task.claim.settings(**task.point), task.claim.own_seed(task.seed))
+                point, seed = task.claim.settings(**task.point), task.claim.own_seed(task.seed)
+                most = LONGEST + PATIENCE * task.cost.seconds if limit is None else limit
+                yield Job(key, task.claim.measure, point, seed, most)
             elif left:
                 if not waiting:
                     show.note(f"the last {len(left)} points are being computed by another run; waiting for it")
@@ -220,9 +275,11 @@ def _started(
         with cluster.connect(scheduler, workers) as client:
             yield lambda jobs: cluster.dask(jobs, client)
     else:
-        from distributed import Client
-
-        with slurm_cluster(slurm_settings(dict(slurm))) as jobqueue, Client(jobqueue, set_as_default=False) as client:
+        with (
+            slurm_cluster(slurm_settings(dict(slurm))) as jobqueue,
+            cluster.client_of(jobqueue, set_as_default=False) as client,
+        ):
+            cluster.ready_workers(client)
             jobqueue.scale(jobs=workers)
             yield lambda jobs: cluster.dask(jobs, client)
 
@@ -246,7 +303,7 @@ def _stoppable(tasks: Sequence[Cell], store: Path | str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         path = Path(store)
-        kept = {r.key for r in read(path)} & {t.key for t in tasks} if path.is_file() and path.stat().st_size else set()
+        kept = stored_keys(path) & {t.key for t in tasks} if path.is_file() and path.stat().st_size else set()
         sentence = f"Stopped: {len(kept)} of {len(tasks)} points are in {store}. Run the same command again to finish."
         raise Stopped(sentence, caught[-1] if caught else signal.SIGINT) from None
     finally:

@@ -43,7 +43,7 @@ def slurm_cluster(settings: SlurmSettings, submit: bool = True) -> Any:
     try:
         from dask_jobqueue import SLURMCluster
     except ImportError as error:
-        raise AttlasError("Slurm needs dask-jobqueue: pip install '.[slurm]' in the source of attlas") from error
+        raise AttlasError('Slurm needs dask-jobqueue: pip install "attlas[slurm]"') from error
     if submit and shutil.which("sbatch") is None:
         raise InputError("there is no Slurm here: the command sbatch is not found")
     options: dict[str, Any] = {"scheduler_options": {"dashboard_address": "127.0.0.1:0"}}

@@ -1,17 +1,20 @@
 """From results to verdicts. A verdict is a function of the store: it is never stored, so it is never stale."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from attlas.claims import Claim, Measurement, Outcome, Tier, Verdict, find
+from attlas.errors import DamagedStore
 from attlas.lab.plan import SEEDS_PER_RUN, plan
 from attlas.lab.shipped import PILOTS
 from attlas.lab.shipped import shipped as shipped_records
-from attlas.store import Record, read
+from attlas.store import Record, decode, read
 
 CLOSE = 0.01  # of an interval: what other rounding may do
 
@@ -61,6 +64,24 @@ class Judged:
             return ""
         same = sum(verdict.outcome is self.verdict.outcome for verdict in self.runs.values())
         return f"{self.status} in {same} of {len(self.runs)} runs"
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """How many results were computed with which versions of attlas, numpy and scipy; one entry if all agree."""
+        told = [
+            {name: r.versions[name] for name in ("attlas", "numpy", "scipy") if name in r.versions}
+            for r in self.records
+        ]
+        return dict(Counter(", ".join(f"{name} {number}" for name, number in each.items()) for each in told))
+
+    @property
+    def mixture(self) -> str:
+        """A sentence if the results were computed with several versions, whose bits need not agree; else nothing."""
+        if len(self.versions) < 2:
+            return ""
+        return "computed with several versions: " + "; ".join(
+            f"{count} with {text}" for text, count in self.versions.items()
+        )
 
     def measurements(self) -> list[Measurement[Any]]:
         """Return the results with their validated settings, as `judge` and `draw` take them."""
@@ -154,5 +175,14 @@ def _judge(claim: Claim[Any], tier: Tier, records: Sequence[Record]) -> Verdict:
 
 
 def measurements(claim: Claim[Any], records: Sequence[Record]) -> list[Measurement[Any]]:
-    """Return records as measurements of their claim."""
-    return [Measurement(claim.settings(**r.point), r.seed, r.result) for r in records]
+    """Return records as measurements of their claim; a record whose settings the claim does not accept is damage."""
+    # decoded anew and not kept with the record, so that a hundred thousand results fit in memory
+    return [Measurement(stored_point(claim, r), r.seed, decode(r.payload)) for r in records]
+
+
+def stored_point(claim: Claim[Any], record: Record) -> Any:
+    """Return the validated settings of a stored result, which anybody may have written."""
+    try:
+        return claim.settings(**record.point)
+    except ValidationError as error:
+        raise DamagedStore(f"{record.point} are no settings of {claim.id} ({error.errors()[0]['msg']})") from error

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import real
+from attlas.inputs import plain, real
 
 Array = NDArray[Any]
 
@@ -106,7 +106,9 @@ def activation_of(given: Any) -> Callable[[Array], Array]:
 
 
 def _rows_of_numbers(h: ArrayLike) -> Array:
-    h = np.asarray(h)
-    if h.dtype.kind not in "fiub" or h.ndim == 0 or np.isnan(h).any():
+    h = plain(h, "h", "an array of numbers")
+    if h.dtype.kind not in "fiub" or h.ndim == 0 or h.size == 0 or np.isnan(h).any():
         raise InputError(f"h must be an array of numbers without NaN; got shape {h.shape}, dtype {h.dtype}")
+    if np.isinf(h).any():
+        raise InputError("h must be finite: weights of infinite scores are not defined; mask keys by leaving them out")
     return h if h.dtype.kind == "f" else h.astype(np.float64)

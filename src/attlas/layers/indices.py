@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import array
+from attlas.inputs import array, integer
 from attlas.layers.blocks import blocks, times
 
 Array = NDArray[Any]
@@ -39,6 +39,7 @@ def attention_indices(X: ArrayLike, S: ArrayLike) -> Array:
 
 def symmetric(S: ArrayLike, d: int, name: str = "S") -> Array:
     """Return S as a (d, d) array, or raise `InputError` unless it is symmetric to rounding."""
+    d = integer(d, "d")
     S = array(S, name, ("d", "d"), (d, d))
     if np.abs(S - S.T).max() > 1e3 * np.finfo(S.dtype).eps * np.abs(S).max():
         raise InputError(f"{name} must be symmetric; ({name} + {name}.T) / 2 is its symmetric part")

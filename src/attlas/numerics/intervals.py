@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attlas.errors import InputError
-from attlas.inputs import array
+from attlas.inputs import array, integer, ranked
+from attlas.inputs import level as checked_level
 
 
 def mean_interval(samples: ArrayLike, level: float = 0.99) -> tuple[float, float, float]:
@@ -16,7 +17,7 @@ def mean_interval(samples: ArrayLike, level: float = 0.99) -> tuple[float, float
     """
     from scipy import stats
 
-    x = array(samples, "samples", ("n",))
+    x, level = array(samples, "samples", ("n",)), checked_level(level)
     if len(x) < 2:
         raise InputError("an interval needs at least two samples")
     half = stats.t.ppf((1 + level) / 2, len(x) - 1) * np.std(x, ddof=1) / np.sqrt(len(x))
@@ -27,7 +28,8 @@ def share_interval(hits: int, trials: int, level: float = 0.99) -> tuple[float, 
     """Return the share of successes and its Clopper-Pearson interval, as (share, low, high)."""
     from scipy import stats
 
-    if not 0 <= hits <= trials or trials < 1:
+    hits, trials, level = integer(hits, "hits", least=0), integer(trials, "trials"), checked_level(level)
+    if hits > trials:
         raise InputError(f"a share needs 0 <= hits <= trials and one trial; got {hits} of {trials}")
     tail = (1 - level) / 2
     low = float(stats.beta.ppf(tail, hits, trials - hits + 1)) if hits else 0.0
@@ -43,7 +45,7 @@ def rank_correlation(x: ArrayLike, y: ArrayLike, level: float = 0.99) -> tuple[f
     """
     from scipy import stats
 
-    a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    a, b, level = ranked(x, "x"), ranked(y, "y"), checked_level(level)
     if a.ndim != 1 or a.shape != b.shape or len(a) < 5 or np.isnan(a).any() or np.isnan(b).any():
         raise InputError("a rank correlation needs at least five pairs, none of them NaN")
     if np.all(a == a[0]) or np.all(b == b[0]):
@@ -76,7 +78,7 @@ class Line:
     def _interval(self, centre: float, error: float, level: float) -> tuple[float, float]:
         from scipy import stats
 
-        half = float(stats.t.ppf((1 + level) / 2, self.freedom)) * error
+        half = float(stats.t.ppf((1 + checked_level(level)) / 2, self.freedom)) * error
         return centre - half, centre + half
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import array, integer
+from attlas.inputs import array, integer, told
 from attlas.numerics import stream
 from attlas.recovery.examples import Examples
 from attlas.recovery.layer import Layer
@@ -65,8 +65,8 @@ def copies(
     H = integer(heads, "heads")
     if first.shape != second.shape or np.array_equal(first, second):
         raise InputError("a and b must be two different tokens of the same dimension")
-    if grid not in ("ratios", "copies"):
-        raise InputError(f"grid must be ratios or copies; got {grid!r}")
+    if not isinstance(grid, str) or grid not in ("ratios", "copies"):
+        raise InputError(f"grid must be ratios or copies; got {told(grid)}")
     ask = CountingOracle(oracle, len(first))
     at_a, at_b = ask(first[None]), ask(second[None])  # a V_sum and b V_sum
     return _family(ask, first, second, H, _counts(H, grid), at_a, at_b)

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from attlas.errors import InputError
 from attlas.inputs import array, integer, real
 from attlas.numerics import stream
-from attlas.recovery.layer import Layer
+from attlas.recovery.layer import Layer, layer_of
 
 Array = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def parity_layer(heads: int, d: int, seed: int, sharpness: float = 1.0) -> Layer
 
 def control_layer(layer: Layer, seed: int) -> Layer:
     """Return a layer with as many heads and the same norms, |Theta_i| and |W_i|, in random directions: no parity, full W."""
-    rng = stream(seed, "control")
+    layer, rng = layer_of(layer), stream(seed, "control")
 
     def like(matrices: Array) -> Array:
         drawn = rng.standard_normal(matrices.shape)
@@ -75,6 +75,7 @@ def on_slice_accuracy(layer: Layer, guess: Layer, X: ArrayLike) -> float:
     Elsewhere the output betrays nothing of the hidden coordinates, and a learner gets it right at once: half of the signal
     is trivial, and a relative error of 0.7 means that nothing was learned.
     """
+    layer, guess = layer_of(layer), layer_of(guess)
     tokens = array(X, "X", ("n", "k", "d"), (None, 2, layer.d))
     pairs = tokens[tokens[:, 0, -1] != tokens[:, 1, -1]]
     if not len(pairs):

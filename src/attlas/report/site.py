@@ -1,5 +1,6 @@
 """The static site: a map of the questions, a page for each claim, self-contained, the same bytes for the same store."""
 
+import hashlib
 import json
 import os
 import re
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attlas import __version__
+from attlas.claims import door
 from attlas.errors import InputError
 from attlas.lab import Judged
 from attlas.report.bibliography import arxiv, entries
@@ -46,30 +48,8 @@ def write(
     Nothing on it is fetched from elsewhere; it opens from disk. What an earlier report wrote and this one does not, such as
     the page of a claim that is gone, is removed; files of others are left alone.
     """
-    import jinja2
-
-    folder = Path(out)
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; give a folder for the site")
-    folder.mkdir(parents=True, exist_ok=True)
-    pages = jinja2.Environment(
-        loader=jinja2.PackageLoader("attlas.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    pages.filters |= {"mathml": mathml, "sentence": sentence, "closed": closed, "bar": _bar}
+    folder, pages = _folder(out), _templates(tier, seed, explorer)
     elsewhere = {entry.claim.id: entry for entry in other if entry.verdict}
-    dark = {variable(light): colour for light, colour in DARK.items()}
-    pages.globals |= {
-        "version": __version__,
-        "tier": tier,
-        "seed": seed,
-        "explorer": explorer,
-        "glyphs": GLYPHS,
-        "dark": dark,
-    }
     written: list[str] = []
 
     def put(name: str, text: str) -> Path:
@@ -91,12 +71,64 @@ def write(
             if curves := _curves(entry):
                 put(f"{name}.series.csv", curves)
             near = {"before": before, "after": after, "curves": bool(curves), "other": elsewhere.get(name)}
-            page(f"{name}.html", "claim.html", door=place.door, entry=entry, **near, **_claim_page(entry))
+            command = {"stem": name, "command": f"attlas run {name} --{tier} --seed {seed}", "sweep": ""}
+            page(f"{name}.html", "claim.html", door=place.door, entry=entry, **near, **command, **_claim_page(entry))
     page("differences.html", "differences.html", places=[place for place in shown if place.differences])
     totals = Counter(entry.status for entry in judged)
     front = page("index.html", "index.html", places=shown, totals=totals)
     _remove_stale(folder, written)
     return front
+
+
+def write_sweep(entry: Judged, out: Path | str, tier: str, seed: int, command: str) -> Path:
+    """Write a page for a sweep of a claim with settings of one's own, beside the site if there is one; return it.
+
+    Its name has a digest of the settings, so that other sweeps of the claim keep theirs.
+    """
+    folder, pages = _folder(out), _templates(tier, seed)
+    digest = hashlib.sha256(command.encode()).hexdigest()[:8]
+    name = f"{entry.claim.id}.sweep-{digest}"
+    if entry.records:
+        export(entry.records, folder / f"{name}.csv")
+    curves = _curves(entry)
+    if curves:
+        _put(folder / f"{name}.series.csv", curves)
+    told = {"stem": name, "command": command, "sweep": command.partition(" --set ")[2]}
+    near = {"before": None, "after": None, "curves": bool(curves), "other": None}
+    text = pages.get_template("claim.html").render(
+        door=door(entry.claim.door), entry=entry, **near, **told, **_claim_page(entry)
+    )
+    return _put(folder / f"{name}.html", text)
+
+
+def _folder(out: Path | str) -> Path:
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; give a folder for the site")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _templates(tier: str, seed: int, explorer: str = "") -> Any:
+    import jinja2
+
+    pages = jinja2.Environment(
+        loader=jinja2.PackageLoader("attlas.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.filters |= {"mathml": mathml, "sentence": sentence, "closed": closed, "bar": _bar}
+    pages.globals |= {
+        "version": __version__,
+        "tier": tier,
+        "seed": seed,
+        "explorer": explorer,
+        "glyphs": GLYPHS,
+        "dark": {variable(light): colour for light, colour in DARK.items()},
+    }
+    return pages
 
 
 def bibtex(source: str) -> dict[str, str]:

@@ -10,9 +10,13 @@ from attlas.store.check import digest as digest
 from attlas.store.export import export as export
 from attlas.store.key import canonical as canonical
 from attlas.store.key import key as key
+from attlas.store.merge import Merged as Merged
+from attlas.store.merge import copy as copy
+from attlas.store.merge import merge as merge
 from attlas.store.payload import decode as decode
 from attlas.store.payload import encode as encode
 from attlas.store.reader import read as read
+from attlas.store.reader import stored_keys as stored_keys
 from attlas.store.record import Record as Record
 from attlas.store.view import view as view
 from attlas.store.writer import Store as Store

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from attlas.errors import DamagedStore
-from attlas.store import connection, schema
+from attlas.store import connection, log, schema
 from attlas.store.presence import read_raw
-from attlas.store.record import verified
+from attlas.store.record import sealed, verified
 from attlas.store.salvage import broken_keys, sealed_records
 
 
@@ -59,6 +59,8 @@ def check(path: Path | str) -> Health:
             health.structure += structure(db)
             if schema.version(db):
                 health.damaged += _damaged(db, shown)
+    if path.is_file() and (fault := log.fault(path.resolve())):
+        health.structure.append(fault)
     lost = len(records.keys() - shown)
     if lost:
         health.structure.append(f"{lost} intact results are in the file but cannot be reached through its tables")
@@ -73,6 +75,30 @@ def check(path: Path | str) -> Health:
     health.intact = len(records)
     health.digest = digest({key: record.payload for key, record in records.items()})
     return health
+
+
+def intact(path: Path) -> bool:
+    """Return whether nothing at all is wrong with a store: in seconds, for a hundred thousand results.
+
+    As `check`, but it stops at the first fault, does not look for what cannot be reached (only a fault can hide it), and
+    leaves the meaning of sealed settings to those who read them.
+    """
+    if log.fault(path.resolve()):
+        return False
+    try:
+        db = connection.read(path)
+    except DamagedStore:
+        return False
+    with connection.explained(path), closing(db):
+        try:
+            if structure(db):
+                return False
+            if schema.version(db):
+                for row in db.execute(f"SELECT {schema.columns(db)} FROM results"):  # noqa: S608
+                    sealed(row)
+        except (sqlite3.DatabaseError, UnicodeDecodeError, DamagedStore):
+            return False
+    return True
 
 
 def digest(payloads: dict[str, bytes]) -> str:

@@ -1,6 +1,8 @@
 """Opening the file: for one writer among several, or for reading only. SQLite's errors become sentences here."""
 
+import os
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +11,12 @@ from urllib.parse import quote
 
 from attlas.errors import DamagedStore, InputError, StoreError
 from attlas.store import schema
+from attlas.store.payload import LARGEST
 from attlas.store.presence import read_raw
 from attlas.store.salvage import sealed_records
 
 PATIENCE = 60.0  # seconds to wait for another writer's transaction, which lasts milliseconds
+ASIDE = ".damaged-"  # in the name of a damaged file that was set aside
 
 
 def write(path: Path) -> sqlite3.Connection:
@@ -20,10 +24,11 @@ def write(path: Path) -> sqlite3.Connection:
     with explained(path):
         db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
         try:
-            db.text_factory = _text
+            _guard(db)
             db.execute(f"PRAGMA page_size = {schema.PAGE}")
             _enter_wal(db)
             db.execute("PRAGMA synchronous = FULL")
+            schema.expected(db)  # before a step is taken: a trigger would be run by it
             schema.migrate(db)
         except BaseException:
             db.close()
@@ -54,7 +59,7 @@ def read(path: Path) -> sqlite3.Connection:
             try:
                 if _is_ours(db):
                     return db
-            except (sqlite3.DatabaseError, UnicodeDecodeError):
+            except (sqlite3.DatabaseError, UnicodeDecodeError, DamagedStore):
                 pass  # its head is damaged; the seals below tell whose it is
             except StoreError:
                 db.close()
@@ -67,11 +72,28 @@ def read(path: Path) -> sqlite3.Connection:
 
 
 def check_path(path: Path) -> None:
-    """Refuse a folder, and a file in a folder that does not exist."""
+    """Refuse what is no plain file of one name, and a file in a folder that does not exist."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the path of a file, such as {path / 'attlas.db'}")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}")
+    if not path.exists():
+        return
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"{path} is no plain file but a pipe, socket or device; give the path of a file")
+    if found.st_nlink > 1 and found.st_nlink > 1 + _set_aside(path.resolve(), found):
+        raise InputError(
+            f"{path} has {found.st_nlink} names (hard links), and each would have a log of its own: results written"
+            " under one are not seen under the other; remove the other names, or make a copy with `attlas store copy`"
+        )
+
+
+def _set_aside(path: Path, found: os.stat_result) -> int:
+    """Return how many names a rebuild or a copy that was killed has left the file, beside its own."""
+    own = (path.name + ASIDE, f".{path.name}.unfinished")
+    names = (name for name in path.parent.iterdir() if name.name.startswith(own))
+    return sum((other.st_ino, other.st_dev) == (found.st_ino, found.st_dev) for other in map(Path.stat, names))
 
 
 @contextmanager
@@ -125,9 +147,11 @@ def _connect_read_only(path: Path) -> sqlite3.Connection | None:
     """Return a read-only connection, or None if the file is no SQLite database."""
     name, log = quote(str(path)), Path(f"{path}-wal")
     for options in ("mode=ro", "mode=ro&immutable=1"):  # the second for a folder that cannot be written to
-        db = sqlite3.connect(f"file:{name}?{options}", uri=True, timeout=PATIENCE, isolation_level=None)
-        db.text_factory = _text
+        db = sqlite3.connect(
+            f"file:{name}?{options}", uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        )
         try:
+            _guard(db)
             db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             return db
         except sqlite3.OperationalError:
@@ -147,6 +171,7 @@ def _connect_read_only(path: Path) -> sqlite3.Connection | None:
 
 def _is_ours(db: sqlite3.Connection) -> bool:
     if db.execute("PRAGMA application_id").fetchone()[0] == schema.APPLICATION:
+        schema.expected(db)
         return schema.version(db) > 0
     # a run killed while it made the store leaves an empty database, which is nobody's
     return not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
@@ -164,6 +189,14 @@ def _enter_wal(db: sqlite3.Connection) -> None:
             if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
+
+
+def _guard(db: sqlite3.Connection) -> None:
+    """Prepare a connection for a file that anybody may have written."""
+    db.text_factory = _text
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2 * LARGEST)
+    db.execute("PRAGMA trusted_schema = OFF")  # no function is called by a schema
+    db.execute("PRAGMA cell_size_check = ON")
 
 
 def _text(data: bytes) -> str:

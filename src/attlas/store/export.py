@@ -1,113 +1,115 @@
 """Results for other programs: CSV, Parquet, NetCDF."""
 
+import csv
 import os
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Callable, Iterable
+from itertools import chain, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from attlas.errors import AttlasError, InputError
-from attlas.store.key import canonical
 from attlas.store.record import Record
+from attlas.store.table import Table
 from attlas.store.view import view
 
-if TYPE_CHECKING:
-    import pandas
-
 FORMATS = {".csv": "CSV", ".parquet": "Parquet", ".nc": "NetCDF"}
+_TOGETHER = 5000  # rows of a Parquet file that are in memory at a time
+_FORMULA = ("=", "+", "-", "@", "\t")
 
 
 def export(records: Iterable[Record], target: Path | str) -> int:
     """Write records to a file whose ending chooses the format; return how many.
 
     CSV and Parquet have one row per result, settings prefixed ``point.`` and results ``result.``; arrays are lists in
-    Parquet, JSON in CSV and wherever a column mixes kinds. NetCDF has one group per claim and version, as
-    `attlas.store.view` gives it. The file appears whole or not at all.
+    Parquet, JSON in CSV and wherever a column mixes kinds. In CSV a text that a spreadsheet would take for a formula begins
+    with an apostrophe. NetCDF is the Dataset that `attlas.store.view` gives; records of several claims or versions become
+    one file each, ``results.CLAIM-vVERSION.nc`` for the target ``results.nc``. A file appears whole or not at all.
     """
-    target, records = Path(target), list(records)
+    target, records = Path(target), iter(records)
     if target.suffix not in FORMATS:
         raise InputError(f"{target}: the ending chooses the format; use one of {', '.join(FORMATS)}")
     if target.is_dir() or not target.parent.is_dir():
         raise InputError(f"{target}: give a file in a folder that exists")
-    if not records:
+    first = next(records, None)
+    if first is None:
         raise InputError("there are no results to export; `attlas run` makes some")
-    unfinished = target.with_name(f".{target.name}.unfinished")
+    records = chain([first], records)
     try:
-        if target.suffix == ".csv":
-            _table(records, as_text=True).to_csv(unfinished, index=False)
-        elif target.suffix == ".parquet":
-            _table(records, as_text=False).to_parquet(unfinished, index=False, engine="pyarrow")
-        else:
-            _netcdf(records, unfinished)
-        os.replace(unfinished, target)
+        if target.suffix == ".nc":
+            return _netcdf(records, target)
+        with Table(as_text=target.suffix == ".csv") as table:
+            for record in records:
+                table.add(record)
+            _whole(target, lambda path: (_csv if table.as_text else _parquet)(table, path))
+            return table.rows
     except OSError as error:
         raise InputError(f"{target}: cannot be written ({error.strerror or error})") from error
     except ImportError as error:
         raise AttlasError(
-            f"{FORMATS[target.suffix]} needs more: pip install '.[export]' in the source of attlas ({error})"
+            f'{FORMATS[target.suffix]} needs more than is installed: pip install "attlas[export]" ({error})'
         ) from error
+
+
+def _whole(target: Path, write: Callable[[Path], object]) -> None:
+    """Have a file written, and show it under its name once it is complete."""
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    try:
+        write(unfinished)
+        os.replace(unfinished, target)
     finally:
         unfinished.unlink(missing_ok=True)
-    return len(records)
 
 
-def _table(records: list[Record], *, as_text: bool) -> "pandas.DataFrame":
-    import pandas
-
-    def cell(value: Any) -> Any:
-        if isinstance(value, np.ndarray) and value.dtype.kind == "c":
-            value = value.astype(str)
-        if isinstance(value, np.ndarray):
-            value = value.tolist()
-        if isinstance(value, complex):
-            return str(value)
-        return _json(value) if as_text and isinstance(value, list | dict) else value
-
-    table = pandas.DataFrame(
-        [
-            {
-                "claim": record.claim,
-                "version": record.version,
-                "seed": record.seed,
-                **{f"point.{name}": cell(value) for name, value in record.point.items()},
-                **{f"result.{name}": cell(value) for name, value in record.result.items()},
-                "seconds": record.seconds,
-                "versions": canonical(record.versions),
-                "key": record.key,
-            }
-            for record in records
-        ]
-    )
-    for name in table.columns:
-        kinds = {_kind(value) for value in table[name] if isinstance(value, list) or not pandas.isna(value)}
-        if len(kinds) > 1:
-            table[name] = [value if isinstance(value, str) else _json(value) for value in table[name]]
-    return table
+def inert(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula or for the end of a row."""
+    text = text.replace("\r", "\\r")
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _kind(value: Any) -> str:
-    """Return what a column must not mix: numbers, text, flags, lists of one depth."""
-    depth = 0
-    while isinstance(value, list) and value:
-        value, depth = value[0], depth + 1
-    if isinstance(value, bool | str):
-        return f"{type(value).__name__} {depth}"
-    large = isinstance(value, int) and not -(2**63) <= value < 2**63
-    return f"{'large' if large else 'number'} {depth}"
+def _csv(table: Table, target: Path) -> None:
+    with target.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table.columns)
+        for row in table:
+            cells = (row.get(name, "") for name in table.columns)
+            writer.writerow(inert(cell) if isinstance(cell, str) else cell for cell in cells)
 
 
-def _json(value: Any) -> str:
-    import json
+def _parquet(table: Table, target: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
 
-    return json.dumps(value)  # NaN and Infinity as Python and JavaScript libraries read them
+    def kind(name: str) -> "pyarrow.DataType":
+        base, depth = table.kind(name)
+        found = {"bool": pyarrow.bool_(), "int": pyarrow.int64(), "float": pyarrow.float64()}.get(
+            base, pyarrow.string()
+        )
+        for _ in range(depth):
+            found = pyarrow.list_(found)
+        return found
+
+    schema = pyarrow.schema([(name, kind(name)) for name in table.columns])
+    with parquet.ParquetWriter(target, schema) as writer:
+        rows: list[dict[str, object]] = []
+        for number, row in enumerate(table, 1):
+            rows.append(row)
+            if len(rows) == _TOGETHER or number == table.rows:
+                writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+                rows = []
 
 
-def _netcdf(records: list[Record], target: Path) -> None:
+def _netcdf(records: Iterable[Record], target: Path) -> int:
     import h5netcdf  # noqa: F401  # so that its absence is an ImportError
 
-    mode = "w"
-    for (claim, version), group in groupby(records, key=lambda r: (r.claim, r.version)):
-        view(group).to_netcdf(target, mode=mode, group=f"{claim}-v{version}", engine="h5netcdf")  # type: ignore[call-overload]
-        mode = "a"
+    groups = groupby(records, key=lambda r: (r.claim, r.version))
+    (claim, version), first = next(groups)
+    own, count, several = list(first), 0, False
+    for (following, number), group in groups:
+        several = True
+        count += _dataset(own, target.with_name(f"{target.stem}.{claim}-v{version}.nc"))
+        claim, version, own = following, number, list(group)
+    return count + _dataset(own, target.with_name(f"{target.stem}.{claim}-v{version}.nc") if several else target)
+
+
+def _dataset(records: list[Record], target: Path) -> int:
+    _whole(target, lambda path: view(records).to_netcdf(path, engine="h5netcdf"))
+    return len(records)

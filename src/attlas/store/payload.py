@@ -15,6 +15,8 @@ from attlas.errors import DamagedStore, InputError
 Result = dict[str, Any]
 
 LARGEST = 16 << 20
+_DEEPEST = 32  # axes
+_LAST = 0x10FFFF  # character there is
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 # extended precision is not among them: it does not travel between machines
 _FLOATS = (np.float16, np.float32, np.float64, np.complex64, np.complex128)
@@ -45,13 +47,21 @@ def encode(result: Mapping[str, Any]) -> bytes:
 def decode(data: bytes) -> Result:
     """Return the result whose bytes these are. No pickled object is ever loaded."""
     try:
+        if len(data) > 2 * LARGEST:
+            raise ValueError(f"it has {len(data) >> 20} MiB")
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
+            entries = archive.infolist()
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
                 raise ValueError("it is compressed, which attlas never does")
-            arrays = {name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()}
+            if sum(entry.file_size for entry in entries) > len(data):
+                raise ValueError("its parts overlap")
+            names = [entry.filename.removesuffix(".npy") for entry in entries]
+            if len(set(names)) < len(names) or not all(name.isidentifier() for name in names):
+                raise ValueError("its parts are not named as results are")
+            arrays = {name: _array(archive.read(entry)) for name, entry in zip(names, entries, strict=True)}
+        return {name: value if value.ndim else value.item() for name, value in arrays.items()}
     except Exception as error:  # damaged bytes can break any step
         raise DamagedStore(f"a result cannot be read: {error}") from error
-    return {name: value if value.ndim else value.item() for name, value in arrays.items()}
 
 
 def _array(npy: bytes) -> NDArray[Any]:
@@ -60,6 +70,11 @@ def _array(npy: bytes) -> NDArray[Any]:
     dtype, shape, by_columns = _header(npy[:start])
     count = math.prod(shape)
     value = np.frombuffer(npy, dtype, count, start) if count * dtype.itemsize else np.empty(count, dtype)
+    if (
+        dtype.kind == "U"
+        and (value.view(dtype.byteorder + "u4") if dtype.itemsize else value[:0]).max(initial=0) > _LAST
+    ):
+        raise ValueError("its text is none")
     return value.reshape(shape, order="F" if by_columns else "C").copy()
 
 
@@ -72,6 +87,10 @@ def _header(head: bytes) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
     shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
     if dtype.hasobject:
         raise ValueError("it holds a pickled object")
+    if dtype.kind not in "biuU" and dtype.type not in _FLOATS:
+        raise ValueError(f"it holds {dtype}, which attlas never writes")
+    if any(size < 0 or size > LARGEST for size in shape) or len(shape) > _DEEPEST:
+        raise ValueError(f"an array of shape {shape} is more than a result has")
     return dtype, shape, by_columns
 
 

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from attlas.errors import DamagedStore
@@ -15,6 +16,8 @@ INSERT = (
     f"INSERT INTO results ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
     " ON CONFLICT (key) DO NOTHING"
 )
+LONGEST = 100
+NAME = re.compile(rf"(?=.{{1,{LONGEST}}}\Z)[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_][A-Za-z0-9_-]*)*")  # of a claim
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,11 @@ class Record:
         return key(self.claim, self.version, self.point, self.seed)
 
     @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the payload."""
+        return hashlib.sha256(self.payload).hexdigest()
+
+    @cached_property
     def result(self) -> Result:
         """The numbers and arrays that were computed."""
         return decode(self.payload)
@@ -60,7 +68,7 @@ class Record:
             canonical(self.point),
             self.seed,
             self.payload,
-            hashlib.sha256(self.payload).hexdigest(),
+            self.digest,
             float(self.seconds),
             canonical(self.versions),
         )
@@ -74,24 +82,58 @@ def seal(*body: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def verified(row: tuple[Any, ...]) -> Record:
-    """Return the record of a row, or raise `DamagedStore` saying which of its seals is broken.
+def sealed(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a row whose seals are unbroken, or raise `DamagedStore` saying which is not.
 
-    A row of schema 1 is one shorter: it has no seal over its provenance yet.
+    A row of schema 1 is one shorter: it has no seal over its provenance yet, and gets one.
     """
     try:
         if len(row) == len(COLUMNS) - 1:
             row = (*row, seal(*row))
-        key_, claim, version, point_text, seed, payload, digest, seconds, versions, seal_ = row
-        if hashlib.sha256(payload).hexdigest() != digest:
+        if hashlib.sha256(row[5]).hexdigest() != row[6]:
             raise DamagedStore("its payload does not match its SHA-256")
-        if seal(*row[:-1]) != seal_:
+        if seal(*row[:-1]) != row[-1]:
             raise DamagedStore("its settings or provenance do not match their seal")
-        record = Record(claim, version, json.loads(point_text), seed, payload, seconds, json.loads(versions))
+    except DamagedStore:
+        raise
+    except Exception as error:  # damaged bytes can break any step: decoding, types
+        raise DamagedStore(f"it cannot be read ({error})") from error
+    return row
+
+
+def verified(row: tuple[Any, ...]) -> Record:
+    """Return the record of a row, or raise `DamagedStore` saying what is wrong with it.
+
+    Seals tell damage; they do not tell who wrote the row. So what a record says of itself is checked as well before
+    anything is made of it.
+    """
+    key_, claim, version, point_text, seed, payload, _, seconds, versions_text, _ = sealed(row)
+    try:
+        point, versions = json.loads(point_text), _versions(versions_text)
+        _check(claim, version, point, seed, seconds, versions)
+        record = Record(claim, version, point, seed, payload, seconds, versions)
         if record.key != key_:
             raise DamagedStore("its settings do not match its key")
     except DamagedStore:
         raise
-    except Exception as error:  # damaged bytes can break any step: decoding, types, JSON
+    except Exception as error:  # JSON that is none, or too deep
         raise DamagedStore(f"it cannot be read ({error})") from error
     return record
+
+
+@lru_cache(maxsize=256)
+def _versions(text: str) -> Any:
+    """Return the versions of many records, which are few, as one object."""
+    return json.loads(text)
+
+
+def _check(claim: Any, version: Any, point: Any, seed: Any, seconds: Any, versions: Any) -> None:
+    """Refuse what attlas would not have written: names become names of files, groups and columns."""
+    if not isinstance(claim, str) or not NAME.fullmatch(claim):
+        raise DamagedStore(f"{claim!r:.80} is no id of a claim")
+    if not all(isinstance(value, int) for value in (version, seed)) or not isinstance(seconds, float):
+        raise DamagedStore("its version, seed or seconds is no number")
+    if not isinstance(point, dict) or not all(name.isidentifier() and len(name) <= LONGEST for name in point):
+        raise DamagedStore("its settings are not named as settings are")
+    if not isinstance(versions, dict) or not all(isinstance(value, str) for value in versions.values()):
+        raise DamagedStore("the versions that it was made with cannot be read")

@@ -16,12 +16,12 @@ from typing import Any
 
 from attlas.errors import DamagedStore
 from attlas.store import schema
+from attlas.store.log import FRAME, FRAME_HEADER, HEADER
 from attlas.store.presence import read_raw
 from attlas.store.record import INSERT, Record, verified
 
 PAGE = schema.PAGE
 _LEAF = 0x0D
-_LOG_HEADER, _FRAME_HEADER = 32, 24
 
 
 def rebuild(path: Path) -> tuple[int, Path]:
@@ -101,14 +101,14 @@ def _pages(path: Path) -> list[tuple[int, bytes]]:
     if not log.exists():
         return pages
     data = log.read_bytes()
-    frames = [data[i : i + _FRAME_HEADER + PAGE] for i in range(_LOG_HEADER, len(data), _FRAME_HEADER + PAGE)]
-    frames = [frame for frame in frames if len(frame) == _FRAME_HEADER + PAGE]
+    frames = [data[i : i + FRAME] for i in range(HEADER, len(data), FRAME)]
+    frames = [frame for frame in frames if len(frame) == FRAME]
     # a log is written over from its start; the salts tell the present round from what an earlier one left behind
     for _, group in itertools.groupby(frames, key=lambda frame: frame[8:16]):
         present = list(group)
         commits = [i for i, frame in enumerate(present) if any(frame[4:8])]
         for frame in present[: commits[-1] + 1 if commits else 0]:
-            pages.append((struct.unpack(">I", frame[:4])[0], frame[_FRAME_HEADER:]))
+            pages.append((struct.unpack(">I", frame[:4])[0], frame[FRAME_HEADER:]))
     return pages
 
 

@@ -1,6 +1,9 @@
 """The schema of the store and the steps from every earlier one. Steps are never changed, only added."""
 
+import hashlib
+import json
 import sqlite3
+from functools import cache
 
 from attlas.errors import DamagedStore, StoreError
 from attlas.store.record import COLUMNS, seal
@@ -70,10 +73,72 @@ def columns(db: sqlite3.Connection) -> str:
 
 
 def version(db: sqlite3.Connection) -> int:
-    """Return the schema version of a store, or raise `StoreError` if it is newer than this attlas."""
+    """Return the schema version of a store, or raise `StoreError` if it is newer than this attlas.
+
+    The version is four bytes of the file's head. If they name another version than the one whose tables the store has, they
+    are damaged; a newer store has tables that this attlas does not know.
+    """
     present = int(db.execute("PRAGMA user_version").fetchone()[0])
-    if not 0 <= present <= LATEST:
-        raise StoreError(
-            f"it was written by a newer attlas (schema {present}; this attlas reads up to {LATEST}): upgrade attlas"
-        )
-    return present
+    if 0 <= present <= LATEST:
+        return present
+    if _digest(db) in _digests():
+        raise DamagedStore(f"its schema version reads {present}, but its tables are those of an earlier one")
+    raise StoreError(
+        f"it was written by a newer attlas (schema {present}; this attlas reads up to {LATEST}): upgrade attlas"
+    )
+
+
+def expected(db: sqlite3.Connection) -> None:
+    """Refuse a store whose tables, indices, views and triggers are not exactly those of its version.
+
+    Raises
+    ------
+    DamagedStore
+        If they are those of another version, or one of them is altered or missing.
+    StoreError
+        If there is something that attlas never makes, such as a trigger: it would be run.
+    """
+    db.execute("BEGIN")  # another driver may be bringing it to the latest schema just now
+    try:
+        present = version(db)
+        same = _digest(db) == _digests()[present]
+    finally:
+        db.execute("COMMIT")
+    if same:
+        return
+    ours = {(kind, name) for kind, name, _ in _objects(_made(present))}
+    for kind, name, _ in _objects(db):
+        if (kind, name) not in ours and kind in ("trigger", "view"):
+            raise StoreError(
+                f"it has a {kind} {name!r}, which attlas did not make; results are not read from such a file"
+            )
+    raise DamagedStore("its tables are not those of its schema version")
+
+
+def _objects(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
+    found = db.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name")
+    # versions of SQLite write spaces differently, and may add statistics
+    return [(kind, name, "".join(sql.split())) for kind, name, sql in found if not name.startswith("sqlite_stat")]
+
+
+def _digest(db: sqlite3.Connection) -> str:
+    """Return the seal of a schema: the SHA-256 over all that it makes."""
+    return hashlib.sha256(json.dumps(_objects(db)).encode()).hexdigest()
+
+
+@cache
+def _digests() -> tuple[str, ...]:
+    """Return the seal of every version, from that of an empty file on; steps that change none would not be told apart."""
+    found = []
+    for number in range(LATEST + 1):
+        db = _made(number)
+        found.append(_digest(db))
+        db.close()
+    return tuple(found)
+
+
+def _made(number: int) -> sqlite3.Connection:
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    for step in STEPS[:number]:
+        step(db)
+    return db

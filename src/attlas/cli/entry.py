@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -9,13 +10,13 @@ import typer
 from attlas import __version__
 from attlas.cli.mounted import Mounted
 from attlas.errors import AttlasError
+from attlas.extras import extra_of
 
 app = typer.Typer(
     cls=Mounted,
     help="An executable atlas of what attention layers can learn.",
     epilog="Exit codes: 0 done; 1 a point failed or, with --strict, a claim does not hold; 2 usage; 3 damaged store.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -31,6 +32,12 @@ def main() -> None:
     except OSError as error:
         typer.echo(f"attlas: {error.filename or 'the system'}: {error.strerror or error}", err=True)
         sys.exit(2)
+    except ModuleNotFoundError as error:  # a command of an extra that is not installed
+        extra = extra_of(error.name or "")
+        if extra is None:
+            raise
+        typer.echo(f'attlas: this needs {error.name}: pip install "attlas[{extra}]"', err=True)
+        sys.exit(1)
     except AttlasError as error:
         typer.echo(str(error) if error.exit_code > 100 else f"attlas: {error}", err=True)
         sys.exit(error.exit_code)
@@ -38,14 +45,22 @@ def main() -> None:
 
 def _print_version(value: bool) -> None:
     if value:
-        typer.echo(f"attlas {__version__}")
+        from importlib import metadata
+        from platform import python_version
+
+        found = {}
+        for name in ("numpy", "scipy", "numba", "scikit-learn"):
+            with suppress(metadata.PackageNotFoundError):
+                found[name] = metadata.version(name)
+        others = ", ".join(f"{name} {number}" for name, number in {"Python": python_version(), **found}.items())
+        typer.echo(f"attlas {__version__} ({others})")
         raise typer.Exit
 
 
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the versions.")
     ] = False,
 ) -> None:
     """An executable atlas of what attention layers can learn."""

@@ -1,0 +1,141 @@
+"""Arguments for every public function, by the name of the parameter: one that is valid, cheap and small; many that are not.
+
+A new function is fuzzed without a line here, with guesses by the types of its parameters. If a valid call needs better ones,
+its test is skipped with a note, until the names of its parameters are in ``VALID``; where a name means different things,
+write ``"function.name"``.
+"""
+
+import functools
+
+import numpy as np
+
+from attlas import aim, features, recovery, tokens
+from attlas.numerics import stream
+
+
+@functools.cache
+def task(noise=0.0):
+    return aim.sample(aim.Linear(2, noise or 0.1), 6, 0.8, 0.5, 0)
+
+
+@functools.cache
+def planted():
+    return recovery.Layer(*recovery.planted_layer(1, 3, 0))
+
+
+def sequences():
+    return tokens.gaussian(30, 2, 3, 1)
+
+
+def one(X):
+    """As an oracle answers: one sequence at a time."""
+    return planted()(X[None])[0, -1]
+
+
+def oracle(X):
+    return planted()(X)
+
+
+def samples(n=12):
+    return stream(0, "fuzz").standard_normal(n)
+
+
+VALID = {
+    "n": lambda: 4,
+    "tokens": lambda: 2,
+    "d": lambda: 4,
+    "seed": lambda: 0,
+    "heads": lambda: 1,
+    "rank": lambda: None,
+    "h": lambda: np.ones((2, 2)),
+    "X": lambda: task().X,
+    "y": lambda: task().y,
+    "Y": lambda: oracle(tokens.gaussian(30, 2, 3, 1)),
+    "S": lambda: np.eye(4),
+    "W": lambda: stream(0, "W").standard_normal((3, 4)),
+    "V": lambda: np.ones((3, 4)),
+    "channel": lambda: aim.Linear(2, 0.1),
+    "alpha": lambda: 0.4,
+    "rho": lambda: 0.5,
+    "decay": lambda: 0.1,
+    "noise": lambda: 0.1,
+    "beta": lambda: 1.0,
+    "delta": lambda: 0.5,
+    "x": lambda: samples(),
+    "level": lambda: 0.99,
+    "samples": lambda: samples(),
+    "hits": lambda: 3,
+    "trials": lambda: 10,
+    "steps": lambda: 5,
+    "start": lambda: 1.0,
+    "R": lambda: np.eye(4),
+    "eigenvalues": lambda: np.linspace(-1.0, 2.0, 4),
+    "layer": planted,
+    "guess": planted,
+    "first": planted,
+    "second": planted,
+    "found": planted,
+    "truth": planted,
+    "oracle": lambda: oracle,
+    "a": lambda: np.ones(3),
+    "bias": lambda: 0.0,
+    "n_heads": lambda: 3,
+    "n_neurons": lambda: 3,
+    "sizes": lambda: [10, 20, 40],
+    "max_steps": lambda: 5,
+    "max_starts": lambda: 2,
+    "max_seconds": lambda: 2.0,
+    "tol": lambda: 1e-6,
+    "throw": lambda: False,
+    "names": lambda: "fuzz",
+    "scale": lambda: 1.0,
+    "d_out": lambda: None,
+    "k": lambda: 2,
+    "sharpness": lambda: 1.0,
+    "progress": lambda: None,
+    "theta": lambda: 0.5,
+    "target": lambda: features.targets.Query(np.ones(4)),
+    "costs": lambda: [20.0, 40.0, 80.0],
+    "errors": lambda: [0.5, 0.2, 0.1],
+    "model": lambda: features.RandomAttentionRegressor(n_heads=5),
+    "low": lambda: 10,
+    "high": lambda: 40,
+    "Theta": lambda: np.ones((1, 6, 6)),
+    "neurons": lambda: np.ones((3, 13)),
+    "b": lambda: np.eye(3)[0],
+    "grid": lambda: "ratios",
+    "phase_diagram.alpha": lambda: [0.2, 0.4],
+    "trained_diagram.alpha": lambda: [0.2, 0.4],
+    "phase_diagram.rho": lambda: [0.5, 1.0],
+    "trained_diagram.rho": lambda: [0.5, 1.0],
+    "minimise.start": lambda: None,
+    "descend.rank": lambda: 2,
+    "message_passing.S": lambda: task().S,
+    "exponent.d": lambda: [4, 8, 16],
+    "deep_attention.S": lambda: np.eye(6)[None],
+    "attention_indices.S": lambda: np.eye(6),
+    "multi_head_attention.W": lambda: np.ones((1, 6, 2)),
+    "random_feature_attention.heads": lambda: np.ones((3, 7, 7)),
+    "fit_line.y": lambda: 2 * samples() + 1,
+    "rank_correlation.y": lambda: samples() ** 3,
+    "learn.X": sequences,
+    "sculpt.X": sequences,
+    "on_slice_accuracy.X": lambda: tokens.boolean(10, 2, 3, 1),
+    "learning_curve.X": lambda: sequences(),
+    "learning_curve.Y": lambda: np.ones(30),
+    "X_test": lambda: sequences(),
+    "trained_diagram.decay": lambda: [0.1, 0.2],
+    "learning_curve.sizes": lambda: [10, 20, 30],
+    "copies.oracle": lambda: one,
+    "Y_test": lambda: np.ones(30),
+    "learn_from_queries.oracle": lambda: one,
+    "learn_from_queries.d": lambda: 3,
+}
+
+HOSTILE = [
+    float("nan"), float("inf"), -float("inf"), -1, 0, -0.5, 0.5, 1.5, 1e-320, 1e-200, 1e-12, 1e200, 10**30, 2**63, 10**400,
+    -(10**400), True, None, "x", b"x", object(), 1j, [], [[1.0], [1.0, 2.0]], [float("nan")], np.nan * np.ones((2, 2)),
+    np.full((2, 2), np.inf), np.ma.masked_array([1.0, 2.0], [True, False]), np.ma.masked, np.array([None, 1.0]),
+    np.zeros((2, 2, 2, 2)), np.zeros((0, 2)), np.array(["a"]), np.zeros(3), np.full(4, 1e300), {}, lambda *_: None,
+    np.float32(0.5), np.int8(3), np.array(0.5), [10**400], [1e-320, 0.5],
+]  # fmt: skip
