@@ -51,7 +51,10 @@ def test_list_and_show(attlas, tmp_path):
     assert first < said.index("features.invariance") < said.index(rows[1])
     shown = json.loads(attlas("show", "features.invariance", "--json").stdout)
     assert shown["rerun"] == "attlas run features.invariance --quick --seed 0"
-    assert "Verdict (results that came with attlas): supported" in attlas("show", "features.invariance").stdout
+    told = attlas("show", "features.invariance").stdout
+    assert "Verdict (results that came with attlas): supported" in told
+    assert "\nDesign: " in told
+    assert "\nWould not see: " in told
     assert "Verdict: not run" in attlas("show", "features.invariance", "--seed", "999").stdout
     assert not list(tmp_path.iterdir())
 

@@ -83,9 +83,9 @@ def show(
     )
     for point, count in zip(details["settings"], details["seeds"], strict=True):
         typer.echo("  " + ", ".join(f"{name}={value}" for name, value in point.items()) + f" ({count} seeds)")
-    for sentence in (entry.claim.design, entry.claim.unseen):
+    for title, sentence in (("Design", entry.claim.design), ("Would not see", entry.claim.unseen)):
         if sentence:
-            typer.echo(sentence)
+            typer.echo(f"{title}: {sentence}")
     origin = " (results that came with attlas)" if entry.shipped else ""
     typer.echo(f"\nVerdict{origin}: {entry.status}" + (f": {entry.verdict.reason}" if entry.verdict else ""))
     if entry.repeated:

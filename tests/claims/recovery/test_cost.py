@@ -54,3 +54,8 @@ def test_steps_and_trials_are_counted():
     data = Counting(plain.X, plain.queries, plain.Y)
     eliminate(data, np.zeros((2, 3, 3)))
     assert len(data.calls) == 2
+
+
+def test_the_finding_names_all_three_exponents():
+    numbers = {f"exponent in {name}{end}": value for name in "dkm" for end, value in (("", 2.0), (" ±", 0.25))}
+    assert CLAIM.finding(numbers).count("2.00 ± 0.25") == 3

@@ -157,7 +157,7 @@ def finding(numbers: Numbers) -> str:
     }
     return (
         f"The typical work to recover a layer is polynomial: its exponent is {said['d']} in d, {said['k']} in k and"
-        " {said['m']} in the number of heads m"
+        f" {said['m']} in the number of heads m"
     )
 
 
