@@ -83,3 +83,14 @@ def test_bad_input(attlas_here, tmp_path, arguments, message):
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_contexts_without_end_at_test_time(attlas_here):
+    found = json.loads(attlas_here("predict", "context", "--test-alpha", "inf", "--noise", 0.1, "--json").stdout)
+    assert found["bayes"] == 0.1
+    assert found["icl"] == context.theory(2, 1, 2, 0.05, 0.1, test_alpha=inf).icl
+
+
+def test_a_curve_of_nothing_but_infinite_errors_is_drawn(attlas_here, tmp_path):
+    command = ("predict", "context", "--ridge", 0, "--tau", 1, "--kappa", "1:2:3", "--plot", "f.png")
+    assert attlas_here(*command).returncode == 0

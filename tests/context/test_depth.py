@@ -69,3 +69,10 @@ def test_bad_input():
             depth.depth_error(*arguments)
         with pytest.raises(InputError):
             depth.DeepLinear(*arguments)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 1e4])
+def test_very_deep_networks_neither_overflow_nor_underflow(alpha):
+    assert depth.depth_error(400, alpha, 0.1) == pytest.approx(
+        gaussian_prior.ridge_in_context(alpha, 0.1).value, rel=1e-12
+    )

@@ -203,3 +203,10 @@ def test_bad_input(monkeypatch):
     with pytest.raises(ConvergenceError, match="the finite-size theory did not converge"):
         context.finite_size(10, 2, 1, 2, 0.1, 0.1, draws=1, pool=500)
     assert not context.finite_size(10, 2, 1, 2, 0.1, 0.1, draws=1, pool=500, throw=False).converged
+
+
+def test_a_pool_too_small_for_few_dimensions_is_not_called_converged():
+    """A squared error below the noise: one draw of six at d = 5 came out at -12.9, and the mean at -0.96."""
+    found = context.finite_size(d=5, alpha=2, kappa=2, tau=0.5, noise=0.1, draws=1, throw=False)
+    assert found.icl < 0.1
+    assert not found.converged

@@ -221,3 +221,14 @@ def test_the_label_energy_costs_on_new_tasks():
         (with_it, without), spread = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(6)
         assert with_it == pytest.approx(expected, abs=3 * np.hypot(spread[0], error))
         assert without == pytest.approx(0.6055, abs=3 * spread[1] + 2e-4)
+
+
+@pytest.mark.parametrize("tol", [0, -1, "x", float("inf")])
+def test_a_tolerance_is_checked_whichever_solver_is_taken(tol):
+    with pytest.raises(InputError, match="tol"):
+        context.fit(context.sample(6, 2, 0.5, 2, 0.1, 0), 0.05, tol=tol)
+
+
+def test_counts_beyond_all_numbers_are_refused():
+    with pytest.raises(InputError, match="too large"):
+        context.sample(d=5, alpha=1e308, kappa=2, tau=2)

@@ -46,3 +46,14 @@ def test_bad_input():
         with pytest.raises(InputError):
             plateau.half_time(*arguments)
     assert np.isnan(plateau.gradient_flow(np.linspace(0, 1, 5), 20, 2, 0.1, 1e-3).half_time)
+
+
+@pytest.mark.parametrize("times", [[0.0], [3, 1, 2]])
+def test_times_that_do_not_rise_are_refused(times):
+    with pytest.raises(InputError, match="times must rise"):
+        plateau.gradient_flow(times, d=20, alpha=2, noise=0.1, scale=0.01)
+
+
+def test_a_start_beyond_the_drop_has_no_half_time():
+    with pytest.raises(InputError, match="start must be below"):
+        plateau.half_time(20, 2, 0.1, 0.9)

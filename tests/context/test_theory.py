@@ -344,3 +344,18 @@ def test_the_residual_is_that_of_the_equation():
     for relative in (1e-3, 1e-5):
         value, slope = module._excess(at, delta + relative * (delta + 0.05))
         assert abs(value / slope) == pytest.approx(relative, rel=0.02)
+
+
+def test_nothing_cancels_just_beside_the_peak_without_ridge():
+    """Above tau = 1 xi = 0, and idg is one number over 1 - 1/tau."""
+    base = context.theory(alpha=2, kappa=2, tau=2, noise=0.1).idg / 2
+    for tau in (1 + 2**-20, 1 + 2**-40):
+        assert context.theory(alpha=2, kappa=2, tau=tau, noise=0.1).idg * (tau - 1) / tau == pytest.approx(
+            base, rel=1e-13
+        )
+
+
+@pytest.mark.parametrize("wild", [{"alpha": 1e-308}, {"noise": 1e308}, {"ridge": 1e308}, {"tau": 1e-320}])
+def test_numbers_that_overflow_are_not_called_converged(wild):
+    at = {"alpha": 2, "kappa": 0.5, "tau": 2, "ridge": 0.05, "noise": 0.1} | wild
+    assert not context.theory(**at, throw=False).converged

@@ -86,8 +86,11 @@ def _rows(data: Any, test_alpha: float | None) -> list[dict[str, Any]]:
         here = data.sel(at)
         row = {name: float(here["best_ridge"] if tuned and name == "ridge" else here[name]) for name in _NAMES}
         row |= {name: float(here[name]) for name in ("icl", "idg", "training", "effective")}
-        bayes = door.ridge_in_context(row["alpha"] if test_alpha is None else test_alpha, row["noise"])
-        rows.append(row | {"bayes": bayes.value, "status": status_of(bool(here["converged"]) and bayes.converged)})
+        row["bayes"], known = row["noise"], True  # contexts without end tell the task
+        if test_alpha != inf:
+            found = door.ridge_in_context(row["alpha"] if test_alpha is None else test_alpha, row["noise"])
+            row["bayes"], known = found.value, found.converged
+        rows.append(row | {"status": status_of(bool(here["converged"]) and known)})
     return rows
 
 
@@ -109,7 +112,7 @@ def _draw(rows: list[dict[str, Any]], ranges: list[str], target: Path) -> None:
             axis.plot(places, [row["bayes"] for row in mine], linestyle=":", **(THEORY | {"color": colour}))
     axis.plot([], [], linestyle=":", color=THEORY["color"], label="Bayes, new tasks")
     top = 2 * max(1 + row["noise"] for row in rows)
-    highest = max(row[name] for row in rows for name in ("icl", "idg") if isfinite(row[name]))
+    highest = max((row[name] for row in rows for name in ("icl", "idg") if isfinite(row[name])), default=top)
     axis.set(xlabel=_LABELS[x], ylabel="error", ylim=(0, min(1.05 * highest, 2 * top)))
     axis.legend(frameon=False, fontsize=9)
     save(figure, target)

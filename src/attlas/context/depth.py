@@ -76,20 +76,22 @@ class DeepLinear:
         n, length, d = X.shape
         y = array(y, "y", ("n", "l"), (n, length))
         shift, scale, weight, _ = _recurrence(self.layers, float(self.alpha), float(self.noise))
+        unit = np.sqrt(self.alpha)
         h = d / length * np.einsum("nld,nl->nd", X, y)
         before, now = np.zeros_like(h), h
         found = [weight[0] * h]
         for t in range(self.layers - 1):
             moved = d / length * np.einsum("nld,nl->nd", X, np.einsum("nld,nd->nl", X, now))
-            before, now = now, moved - shift[t] * now - scale[t] * before
+            before, now = now, unit * (moved - shift[t] * now) - scale[t] * before
             found.append(found[-1] + weight[t + 1] * now)
         return np.array(found)
 
 
 @lru_cache(maxsize=64)
 def _recurrence(layers: int, alpha: float, noise: float) -> tuple[Array, Array, Array, Array]:
-    """Return the recurrence p_{t+1} = (x - shift_t) p_t - scale_t p_{t-1}, the weights of the p_t, and what each gains.
+    """Return shift and scale of p_{t+1} = sqrt(alpha) (x - shift_t) p_t - scale_t p_{t-1}, weights of the p_t, and gains.
 
+    The factor sqrt(alpha) keeps p_t of order 1 at any depth: the law is 4/sqrt(alpha) wide.
     The law has an atom at 0 for alpha < 1; the factor x of the weight removes it.
     """
     c = noise / alpha
@@ -106,5 +108,5 @@ def _recurrence(layers: int, alpha: float, noise: float) -> tuple[Array, Array, 
         gain[t] = weight[t] ** 2 * norm
         shift[t] = float(measure @ (x * p**2)) / norm
         scale[t] = norm / norm_before if t else 0.0
-        p, before, norm_before = (x - shift[t]) * p - scale[t] * before, p, norm
+        p, before, norm_before = np.sqrt(alpha) * (x - shift[t]) * p - scale[t] * before, p, norm
     return shift, scale, weight, gain

@@ -66,7 +66,11 @@ def equivalent(
         unit * unit * float(np.mean(e2)),
     )
     status = Status.CONVERGED if residual <= _TOLERANCE else Status.OUT_OF_STEPS
-    return Solution(errors, status if np.isfinite(errors.icl) else Status.DIVERGED, residual, steps)
+    if not np.isfinite(errors).all():
+        status, residual = Status.DIVERGED, np.inf
+    elif min(errors.icl, errors.idg) < tasks.noise or np.linalg.eigvalsh(V)[0] < -1e-6 * np.abs(V).max():
+        status = Status.INACCURATE  # V is a covariance: a pool too small for its heavy tails has made it negative
+    return Solution(errors, status, residual, steps)
 
 
 def _average(left: Array, square: Array, weight: Array, H: Array, exact: Array) -> Array:

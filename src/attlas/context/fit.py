@@ -65,7 +65,7 @@ def fit(
     >>> errors.training < errors.idg < errors.icl
     True
     """
-    ridge = real(ridge, "ridge", least=0)
+    ridge, tol, max_steps = real(ridge, "ridge", least=0), real(tol, "tol", above=0), integer(max_steps, "max_steps")
     if solver not in SOLVERS:
         raise InputError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}")
     H = task.H if column else task.H[:, :-1]
@@ -77,8 +77,8 @@ def fit(
             H,
             task.y,
             penalty,
-            tol=real(tol, "tol", above=0),
-            max_steps=integer(max_steps, "max_steps"),
+            tol=tol,
+            max_steps=max_steps,
             progress=progress,
         )
     else:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attlas.errors import InputError
 from attlas.inputs import integer, numbers, real
 from attlas.numerics import Solution, Status, stream
 
@@ -21,7 +22,7 @@ class Flow(Solution[Array]):
         The error on new tasks at every time.
     times : array
     half_time : float
-        When half of the drop is done; NaN if it is not reached.
+        When half of the drop is done, by a line between the two times about it; NaN if it is not reached.
     start : float
         a_0 of `logistic_error` for this start.
     """
@@ -49,8 +50,10 @@ def half_time(d: int, alpha: float, noise: float, start: float) -> float:
     start : float
         a at time 0 (`logistic_error`).
     """  # fmt: skip
-    b = _curvature(d, alpha, noise)
-    return float(np.sqrt(d) / 2 * np.log((1 / (real(start, "start", above=0) * b) - 1) / (1 + np.sqrt(2))))
+    b, start = _curvature(d, alpha, noise), real(start, "start", above=0)
+    if start * b >= 1:
+        raise InputError(f"start must be below 1/b = {1 / b:g}, where the drop ends; got {start:g}")
+    return float(np.sqrt(d) / 2 * np.log((1 / (start * b) - 1) / (1 + np.sqrt(2))))
 
 
 def logistic_error(times: ArrayLike, d: int, alpha: float, noise: float, start: float) -> Array:
@@ -110,6 +113,8 @@ def gradient_flow(
 
     b, scale = _curvature(d, alpha, noise), real(scale, "scale", above=0)
     t = numbers(times, "times", least=0).ravel()
+    if t[-1] == 0 or (np.diff(t) <= 0).any():
+        raise InputError("times must rise, and end after 0")
     U = scale * stream(seed, "start").standard_normal((d, d)) / np.sqrt(d)
     u = float(np.trace(U)) / np.sqrt(d)
     rest = float(np.sum(U**2)) - u * u

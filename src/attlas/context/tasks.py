@@ -88,7 +88,10 @@ def draw_tasks(
 
 def rounded(ratio: float, size: int, name: str) -> int:
     """Return ratio * size to the nearest integer, which must be at least 1."""
-    count = round(real(ratio, name, above=0) * size)
+    wanted = real(ratio, name, above=0) * size
+    if wanted > 2**53:
+        raise InputError(f"{name} = {ratio:g} is too large: {name} * {size} = {wanted:g} is beyond any count")
+    count = round(wanted)
     if count < 1:
         raise InputError(
             f"{name} = {ratio:g} at {name} * {size} = {ratio * size:g} rounds to none; {name} must be at least {1 / size:g}"

@@ -6,7 +6,7 @@ written so that all their terms are positive: nothing cancels, at any ridge and 
 """
 
 from dataclasses import dataclass
-from math import exp, inf, isinf, log, nan
+from math import exp, inf, isfinite, isinf, log, nan
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
@@ -169,13 +169,16 @@ def solve(at: Setting) -> Theory:
         + idg / tau * mean((t + at.q_test) * f)
     )
     status = Status.CONVERGED if missed < RESIDUAL else Status.OUT_OF_STEPS
+    if not (isfinite(icl) and isfinite(idg)):
+        status, missed = Status.DIVERGED, nan
     return Theory(icl, status, missed, 0, idg=idg, training=share * share * idg, effective=xi, s=s)
 
 
 def _effective(at: Setting) -> tuple[float, float, float]:
     """Return xi, ridge/xi and by how much the equation of xi is missed, relative to xi."""
     if at.tau == inf or (at.ridge == 0 and at.tau > 1):
-        return at.ridge, 1 - 1 / at.tau if at.ridge == 0 else 1.0, 0.0
+        ridgeless = at.ridge == 0 and at.tau != inf
+        return at.ridge, (at.tau - 1) / at.tau if ridgeless else 1.0, 0.0  # 1 - 1/tau would cancel near the peak
     total = at.law.mean(at.law.c)
     closed = at.law.ridgeless(at.q, at.kappa, at.tau) if at.ridge == 0 else None
     if closed is not None:
@@ -185,6 +188,8 @@ def _effective(at: Setting) -> tuple[float, float, float]:
     low = at.ridge * at.q / (at.q + at.ridge + high) / at.tau if at.ridge else at.q * (1 - at.tau) / at.tau
     from scipy.optimize import brentq
 
+    if not (low > 0 and at.q + at.ridge + high < 1e150):  # squares would leave what floats can hold
+        return nan, nan, nan
     delta = exp(brentq(lambda x: _excess(at, exp(x))[0], log(low) - 1e-9, log(high) + 1e-9, xtol=1e-14, rtol=1e-14))
     for _ in range(2):  # Newton's steps clear the last digits
         value, slope = _excess(at, delta)
