@@ -49,8 +49,16 @@ def proximal_map(
     if max(t1.max(), t2.max()) > 1:
         raise InputError(f"t1 and t2 are attention weights in [0, 1]; got {max(t1.max(), t2.max()):g}")
     w_s, w_r, t1, t2 = np.broadcast_arrays(numbers(w_s, "w_s"), numbers(w_r, "w_r"), t1, t2)
-    found = np.array([_everywhere(*one, V, variance) for one in zip(w_s.flat, w_r.flat, t1.flat, t2.flat, strict=True)])
-    return found[:, 0].reshape(w_s.shape), found[:, 1].reshape(w_s.shape)
+    found = _each(*(np.ascontiguousarray(one).ravel() for one in (w_s, w_r, t1, t2)), V, variance)
+    return found[0].reshape(w_s.shape), found[1].reshape(w_s.shape)
+
+
+@njit(cache=True, nogil=True)
+def _each(w_s: Any, w_r: Any, t1: Any, t2: Any, V: float, variance: float) -> Any:
+    found = np.empty((2, len(w_s)))
+    for i in range(len(w_s)):
+        found[0, i], found[1, i] = _everywhere(w_s[i], w_r[i], t1[i], t2[i], V, variance)
+    return found
 
 
 @njit(cache=True, nogil=True)
