@@ -85,12 +85,12 @@ def bayes(tokens: int, alpha: float, *, throw: bool = True) -> BayesPoint:
 
 
 def weak_recovery(tokens: int, rank: int = 1) -> float:
-    """Return the alpha = n/d above which something can be learned about a teacher of this rank, softmax(z z^T), z in R^(L x r).
+    """Return the alpha = n/d above which something can be learned about a teacher softmax(z z^T) of this rank.
 
         alpha_w = r^2/((L^2 + L - 2) r + 2 min(r, L - 1)) = 1/E Tr(E[G|y]/r - I)^2,   G = z z^T.
 
-    At rank one it is 1/(L^2 + L); for large rank alpha_w/r tends to 1/(L^2 + L - 2), the weak-recovery threshold of a teacher
-    of extensive width (boncoraglio2025bayes) in the limit of small width. One token stands for |z|^2 seen: r/2.
+    with z of shape (L, r). At rank one it is 1/(L^2 + L); for large rank alpha_w/r tends to 1/(L^2 + L - 2), the threshold
+    of a teacher of extensive width (boncoraglio2025bayes) in the limit of small width. One token stands for |z|^2 seen: r/2.
     """
     L, r = integer(tokens, "tokens"), integer(rank, "rank")
     if L == 1:
@@ -141,7 +141,7 @@ def bayes_error(model: Model, alpha: float) -> float:
         S = (np.sqrt(1 - V) * w_s + np.sqrt(V) * x)[:, None]
         p, _ = attention(S, R)  # over w_r, S and R
         total += weight * float(weights @ ((p * p) @ weights @ weights - (p @ weights @ weights) ** 2))
-    return 4 * sigma**2 * (1 - model.mixture) ** 2 * total
+    return float(4 * sigma**2 * (1 - model.mixture) ** 2 * total)
 
 
 def _overlap(L: int, V: Array) -> Array:
@@ -166,9 +166,8 @@ def _panels(end: float, count: int = 8, nodes: int = 24) -> tuple[Array, Array]:
     return (mid + half * x).ravel(), (half * weights).ravel()
 
 
-def mean_sech(b: ArrayLike) -> Array:
-    """Return E sech(b G), G standard normal, by the trapezoidal rule: in G for small b, in b G for large."""
-    b = np.abs(np.asarray(b, dtype=float))
+def mean_sech(b: Array) -> Array:
+    """Return E sech(b G), b >= 0 and G standard normal, by the trapezoidal rule: in G for small b, in b G for large."""
     small = b < 2
     G = 0.1 * np.arange(1, 91)
     a = 0.1 * np.arange(1, 391)

@@ -16,6 +16,8 @@ _DAMPING = 0.3
 _BEGIN = 1e-4  # entries of the start: a larger one saturates before the signal shows
 _EXACT = 1e-13  # of V: what counts as found
 _NOTHING = 1e-12  # of |Q_hat|^2/d: what counts as zero
+_GROWN = 1e-3  # of |Q_hat|^2/d: what counts as grown from the start
+_STRETCH, _STILL, _WANDERS = 60, 0.01, 0.05  # steps, relative change of V and of Q_hat (squared)
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ def message_passing(
         Of the usual start.
     tol : float, default 1e-8
         Converged when a step changes Q_hat by |Q_hat - old|^2 < tol |Q_hat|^2, when V falls below 1e-13 (exact recovery), or
-        when Q_hat fades to zero (nothing to learn).
+        when Q_hat fades to zero (nothing to learn). Also when V has stood still to 1 % for 60 steps while Q_hat wanders, as
+        it does at finite d: the estimate is then the mean over these steps, and `residual` how far a step wanders.
     max_steps : int, default 1000
     throw : bool, default True
         Raise `ConvergenceError` if not converged; otherwise the status says so.
@@ -106,32 +109,29 @@ def message_passing(
         z = read_indices(read_attention(X, y, mixture=mixture, positional_matrix=positional_matrix))  # type: ignore[arg-type]
     seen = array(z, "z", ("n", "L"), (n, L)) / scale
     truth = None if Q is None else array(Q, "Q", ("d",), (d,))
-    if start is None:
-        begin, V = _BEGIN * stream(seed, "positional", "message passing").standard_normal(d), 1.0
-    else:
+    V, begin = 1.0, np.asarray(_BEGIN * stream(seed, "positional", "message passing").standard_normal(d))
+    if start is not None:
         begin, V = array(start[0], "start", ("d",), (d,)).astype(float), real(start[1], "V of the start", above=0)
     course = _Course(V, begin, truth, integer(max_steps, "max_steps"), progress)
-    status, estimate, residual = _iterate(X.reshape(n * L, d) / (scale * np.sqrt(d)), seen, begin, V, course, real(tol, "tol"))
-    found = Estimate(
-        estimate, status, residual, len(course.V) - 1, np.array(course.V), mse=np.array(course.mse)
-    )
+    tokens = X.reshape(n * L, d) / (scale * np.sqrt(d))
+    status, estimate, residual = _iterate(tokens, seen, begin, V, course, real(tol, "tol", above=0))
+    found = Estimate(estimate, status, residual, len(course.V) - 1, np.array(course.V), mse=np.array(course.mse))
     return found.or_raise("message passing") if throw else found
 
 
-def _iterate(
-    X: Array, z: Array, Q: Array, V: float, course: "_Course", tol: float
-) -> tuple[Status, Array, float]:
+def _iterate(X: Array, z: Array, Q: Array, V: float, course: "_Course", tol: float) -> tuple[Status, Array, float]:
     (n, L), d = z.shape, X.shape[1]
     square = np.sum(z * z, axis=1)
-    w, g, residual = np.zeros((n, L)), np.zeros((n, L)), np.inf
+    w, g, residual, calm = np.zeros((n, L)), np.zeros((n, L)), np.inf, _Calm(d)
     for step in range(course.most):
         new = (X @ Q).reshape(n, L) - V * g
         w = new if step == 0 else (1 - _DAMPING) * new + _DAMPING * w
         t = np.tanh(np.sum(z * w, axis=1) / V)
         g = (z * t[:, None] - w) / V
         precision = float(np.sum(L - square * (1 - t * t) / V)) / (V * d)
-        if not np.isfinite(precision) or 1 + precision <= 0:
+        if not np.isfinite(precision):
             return Status.DIVERGED, Q, np.inf
+        precision = max(precision, -0.5)
         old, Q = Q, (g.ravel() @ X + precision * Q) / (1 + precision)
         V = (1 - _DAMPING) / (1 + precision) + _DAMPING * V
         size = float(Q @ Q)
@@ -141,7 +141,39 @@ def _iterate(
             return Status.DIVERGED, old, np.inf
         if residual < tol or V < _EXACT or size / d < _NOTHING:
             return Status.CONVERGED, Q, residual
+        if calm.still(V, Q, residual):
+            course.amend(calm.mean)
+            return Status.CONVERGED, calm.mean, calm.residual
     return Status.OUT_OF_STEPS, Q, residual
+
+
+class _Calm:
+    """Looks for a stretch over which V stands still while Q_hat wanders about its mean."""
+
+    def __init__(self, d: int) -> None:
+        self.mean = np.zeros(d)
+        self._V: list[float] = []
+        self._residuals: list[float] = []
+
+    @property
+    def residual(self) -> float:
+        """Mean of the residuals of the stretch."""
+        return float(np.mean(self._residuals))
+
+    def still(self, V: float, Q: Array, residual: float) -> bool:
+        """Return whether this step ends such a stretch; one that is no such stretch is forgotten."""
+        if _GROWN * len(Q) > Q @ Q:
+            return False
+        self._V.append(V)
+        self._residuals.append(residual)
+        self.mean = self.mean + (Q - self.mean) / len(self._V)
+        if len(self._V) < _STRETCH:
+            return False
+        first, second = np.mean(self._V[: _STRETCH // 2]), np.mean(self._V[_STRETCH // 2 :])
+        if abs(second / first - 1) < _STILL and np.std(self._V) < 2 * _STILL * first and self.residual < _WANDERS:
+            return True
+        self._V, self._residuals, self.mean = [], [], np.zeros_like(Q)
+        return False
 
 
 class _Course:
@@ -156,7 +188,16 @@ class _Course:
     def add(self, V: float, Q: Array) -> None:
         self.V.append(V)
         if self._truth is not None:
-            self.mse.append(float(min(np.sum((self._truth - Q) ** 2), np.sum((self._truth + Q) ** 2))) / len(Q))
+            self.mse.append(self._error(self._truth, Q))
         if self._progress is not None and len(self.V) > 1:
             step = len(self.V) - 1
             self._progress(Event(step, self.most, f"step {step}, estimated error {V:.4g}", V))
+
+    def amend(self, Q: Array) -> None:
+        """Let the last error be that of this estimate, which is returned instead of the last step's."""
+        if self._truth is not None:
+            self.mse[-1] = self._error(self._truth, Q)
+
+    @staticmethod
+    def _error(truth: Array, Q: Array) -> float:
+        return float(min(np.sum((truth - Q) ** 2), np.sum((truth + Q) ** 2))) / len(Q)

@@ -36,8 +36,8 @@ class Minimum(Solution[Array]):
     test : float
         The same for new samples, exact for this Q to 1e-3 of itself (an integral over four variables).
     q, m, theta : float
-        sigma^2 |Q|^2/d, e.Q/sqrt(d) and sigma^2 Q.Q*/d, of the sign that makes the larger of m and theta positive: Q and -Q are
-        one layer. At a positional minimum theta is not zero but of order 1/sqrt(d).
+        sigma^2 |Q|^2/d, e.Q/sqrt(d) and sigma^2 Q.Q*/d; Q and -Q are one layer, and the sign is that of the larger cosine.
+        At a positional minimum theta is not zero but of order 1/sqrt(d).
     residual : float
         |gradient|/sqrt(d).
     history : array
@@ -192,7 +192,7 @@ def _found(course: _Course, Q: Array, steps: int, tol: float) -> Minimum:
     if not np.isfinite(value):
         status = Status.DIVERGED
     variance = model.token_scale**2
-    q, m, theta = variance * (Q @ Q) / task.d, task.e @ Q / np.sqrt(task.d), variance * (Q @ task.Q) / task.d
+    square, m, theta = float(Q @ Q), float(task.e @ Q) / np.sqrt(task.d), variance * float(Q @ task.Q) / task.d
     sign = np.sign(m if abs(m) * variance > abs(theta) else theta) or 1.0
     return Minimum(
         sign * Q,
@@ -201,9 +201,9 @@ def _found(course: _Course, Q: Array, steps: int, tol: float) -> Minimum:
         steps,
         np.array(course.history),
         loss=value / task.d,
-        train=2 * (value - 0.5 * model.decay * (Q @ Q)) / len(task.X),
+        train=2 * (value - 0.5 * model.decay * square) / len(task.X),
         test=new_sample_error(task, Q),
-        q=float(q),
+        q=variance * square / task.d,
         m=float(sign * m),
         theta=float(sign * theta),
         token_scale=model.token_scale,
@@ -223,8 +223,8 @@ def new_sample_error(task: Task, Q: Array, draws: int = 2**14) -> float:
     points = qmc.Sobol(4, seed=np.random.default_rng(0)).random(draws)
     S, R, x_s, x_r = ndtri(np.clip(points.T, 1e-12, 1 - 1e-12))
     variance, sigma = model.token_scale**2, model.token_scale
-    q, theta, m = variance * (Q @ Q) / d, variance * (Q @ task.Q) / d, task.e @ Q / np.sqrt(d)
-    rest = np.sqrt(max(q - theta**2 / variance, 0.0))
+    q, theta, m = variance * float(Q @ Q) / d, variance * float(Q @ task.Q) / d, float(task.e @ Q) / np.sqrt(d)
+    rest = float(np.sqrt(max(q - theta**2 / variance, 0.0)))
     s, r = theta / sigma * S + rest * x_s, theta / sigma * R + rest * x_r
     both = attention(s + np.sqrt(2) * model.encoding * m, r)
     targets = model.targets(sigma * S, sigma * R)

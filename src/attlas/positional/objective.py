@@ -83,9 +83,7 @@ class Objective:
         """Return the derivative of every sample's loss by one attention weight."""
         t = self._targets[token]
         lean = 2 * own - 1
-        return np.asarray(
-            2 * self._weight * (own - t) + 4 * self._extra * lean + self._cross * (lean + 2 * (own - t))
-        )
+        return np.asarray(2 * self._weight * (own - t) + 4 * self._extra * lean + self._cross * (lean + 2 * (own - t)))
 
 
 class Hessian:
