@@ -226,7 +226,7 @@ def _inner(S: float, R: float, w_r: float, one: Any, reach: float, y: Any, y_wei
     V, shift, slope, sd, sigma, mixture, A1, A2 = one
     variance = sigma * sigma
     t1, t2 = _targets(S, R, mixture, A1, A2)
-    star, jumps, s_up, r_up, s_down, r_down = split(w_r, t1, t2, V, variance)
+    star, jumps, mid, s_up, r_up, s_down, r_down = split(w_r, t1, t2, V, variance)
     mean = shift + slope * S
     normal = 1.0 / (sd * math.sqrt(2 * math.pi))
     out[:] = 0.0
@@ -246,8 +246,8 @@ def _inner(S: float, R: float, w_r: float, one: Any, reach: float, y: Any, y_wei
             w_s = star + side * far * at * at * at
             weight = 1.5 * (1 - first) * y_weights[k] * far * at * at
             weight *= normal * math.exp(-0.5 * ((w_s - mean) / sd) ** 2)
-            s, r = _continued(at, last, known, side, w_s, w_r)
-            found = minimum(s, r, w_s, w_r, t1, t2, V, variance, side)
+            s, r = _continued(at, last, known, side, mid, w_s, w_r)
+            found = minimum(s, r, w_s, w_r, t1, t2, V, variance, side, mid)
             last[2], last[1] = last[1], last[0]
             last[0, 0], last[0, 1], last[0, 2] = at, found[0], found[1]
             known += 1
@@ -259,7 +259,7 @@ def _inner(S: float, R: float, w_r: float, one: Any, reach: float, y: Any, y_wei
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _continued(at: float, last: Any, known: int, side: float, w_s: float, w_r: float) -> Any:
+def _continued(at: float, last: Any, known: int, side: float, mid: float, w_s: float, w_r: float) -> Any:
     """Return where the last minima (y, s, r) lead at y = at: s is smooth in y also where it is a third root of w_s - w*."""
     if known >= 3:
         y0, y1, y2 = last[0, 0], last[1, 0], last[2, 0]
@@ -273,8 +273,8 @@ def _continued(at: float, last: Any, known: int, side: float, w_s: float, w_r: f
     elif known == 1:
         s, r = last[0, 1] + side * 1e-3, last[0, 2]
     else:
-        s, r = side * max(abs(w_s), 0.1), w_r
-    if s * side <= 0:
+        s, r = mid + side * max((w_s - mid) * side, 0.1), w_r
+    if (s - mid) * side <= 0:
         s, r = last[0, 1] + side * 1e-9, last[0, 2]
     return s, r
 

@@ -2,13 +2,15 @@
 
     prox(w) = argmin over (s, r) of |(s, r) - w|^2/(2V) + sigma^2 [(sig(s(s + r)) - t1)^2 + (sig(s(s - r)) - t2)^2].
 
-It is the gradient of a convex function of w. For fixed w_r, s therefore grows with w_s and changes sign at one w*. With
-tau = t - 1/2 it jumps there if and only if
+It is the gradient of a convex function of w: for fixed w_r, s grows with w_s. With psi(s) the least of s^2/(2V) + loss +
+(r - w_r)^2/(2V) over r, s minimises psi(s) - s w_s/V, so that it jumps where psi is not convex. At s = 0, tau = t - 1/2, it
+is not if
 
     tau1 + tau2 + V sigma^2 (tau1 - tau2)^2/4 > 1/(V sigma^2) + w_r^2/4,
 
-never if V sigma^2 < 1; otherwise w* = -V sigma^2 (t1 - t2) w_r/2. On either side a Newton iteration whose steps are short
-and never change the sign of s stays on its minimum.
+never if V sigma^2 < 1, and s = 0 is passed at w* = -V sigma^2 (t1 - t2) w_r/2 otherwise. Where w_r (t1 - t2) is not zero psi
+can bend down on one side of s = 0 only; there the jump is looked for at a few values of s. On either side of a jump a Newton
+iteration whose steps are short and never cross the middle of it stays on its minimum.
 """
 
 import math
@@ -26,6 +28,8 @@ Array = NDArray[np.float64]
 _STEP = 0.2  # a longer step changes the minimum
 _SMALL = 1e-6  # after a Newton step of this size the error is its square
 _MOST = 60
+_LOOKS = 9  # values of s, 0.08 apart, at which psi is looked at
+_NEAR, _LEAN = 0.6, 0.02  # how far below its onset, and from which |w_r (t1 - t2)| on, a jump off s = 0 is looked for
 
 
 def proximal_map(
@@ -64,7 +68,7 @@ def _each(w_s: Any, w_r: Any, t1: Any, t2: Any, V: float, variance: float) -> An
 @njit(cache=True, nogil=True)
 def _everywhere(w_s: float, w_r: float, t1: float, t2: float, V: float, variance: float) -> Any:
     """Return the lowest of the minima that are reached from w* and from where the loss has others: near w, s = |r|."""
-    _, _, s_up, r_up, s_down, r_down = split(w_r, t1, t2, V, variance)
+    _, _, _, s_up, r_up, s_down, r_down = split(w_r, t1, t2, V, variance)
     mean, gap = 0.5 * (w_s + w_r), 0.5 * (w_s - w_r)
     starts = (
         (s_up, r_up),
@@ -79,7 +83,7 @@ def _everywhere(w_s: float, w_r: float, t1: float, t2: float, V: float, variance
     )
     best = (0.0, w_r, math.inf)
     for s, r in starts:
-        found = minimum(s, r, w_s, w_r, t1, t2, V, variance, -1.0 if s < 0 else 1.0)
+        found = minimum(s, r, w_s, w_r, t1, t2, V, variance, -1.0 if s < 0 else 1.0, 0.0)
         if found[2] < best[2]:
             best = (found[0], found[1], found[2])
     return best[0], best[1]
@@ -87,25 +91,36 @@ def _everywhere(w_s: float, w_r: float, t1: float, t2: float, V: float, variance
 
 @njit(cache=True, nogil=True, inline="always")
 def jump(w_r: float, t1: float, t2: float, V: float, variance: float) -> float:
-    """Return a number that is positive where the map jumps at w*."""
+    """Return a number that is positive where psi is not convex at s = 0, so that the map jumps over it."""
     return t1 + t2 - 1.0 + V * variance * (t1 - t2) ** 2 / 4 - 1.0 / (V * variance) - w_r * w_r / 4
 
 
 @njit(cache=True, nogil=True)
 def split(w_r: float, t1: float, t2: float, V: float, variance: float) -> Any:
-    """Return w*, whether the map jumps there, and the minimisers (s, r) just above and just below it."""
-    w = -0.5 * V * variance * (t1 - t2) * w_r
-    if jump(w_r, t1, t2, V, variance) <= 0:
-        return w, False, 0.0, w_r, 0.0, w_r
-    # at this w the point (0, w_r) is a saddle, so that a minimum exists on either side; their energies meet at w*
+    """Return w*, whether the map jumps there, the middle of the jump, and the minimisers (s, r) just above and below w*."""
+    w, mid, r = -0.5 * V * variance * (t1 - t2) * w_r, 0.0, w_r
+    at_zero = jump(w_r, t1, t2, V, variance)
+    if at_zero <= 0:
+        lean = w_r * (t1 - t2)
+        if V * variance <= 1 or at_zero < -_NEAR or abs(lean) < _LEAN:
+            return w, False, 0.0, 0.0, w_r, 0.0, w_r
+        least = 0.0
+        for k in range(1, _LOOKS + 1):
+            s = -math.copysign(0.08 * k, lean)
+            bend, r_there, w_there = _bend(s, r, w_r, t1, t2, V, variance)
+            if bend < least:
+                least, mid, r, w = bend, s, r_there, w_there
+        if least == 0.0:
+            return w, False, 0.0, 0.0, w_r, 0.0, w_r
+    # at this w the point (mid, r) is a saddle, so that a minimum exists on either side; their energies meet at w*
     mean = min(max(0.5 * (t1 + t2), 0.52), 0.98)
-    s = math.sqrt(math.log(mean / (1 - mean)))
-    s_up, r_up, s_down, r_down = s, w_r, -s, w_r
+    away = math.sqrt(math.log(mean / (1 - mean))) if mid == 0.0 else 0.2
+    s_up, r_up, s_down, r_down = mid + away, r, mid - away, r
     low, high = -math.inf, math.inf
     for _ in range(_MOST):
-        s_up, r_up, e_up, _, _, _, _ = minimum(s_up, r_up, w, w_r, t1, t2, V, variance, 1.0)
-        s_down, r_down, e_down, _, _, _, _ = minimum(s_down, r_down, w, w_r, t1, t2, V, variance, -1.0)
-        if s_up < 1e-12 or (s_down < -1e-12 and e_up > e_down):
+        s_up, r_up, e_up, _, _, _, _ = minimum(s_up, r_up, w, w_r, t1, t2, V, variance, 1.0, mid)
+        s_down, r_down, e_down, _, _, _, _ = minimum(s_down, r_down, w, w_r, t1, t2, V, variance, -1.0, mid)
+        if s_up - mid < 1e-12 or (mid - s_down > 1e-12 and e_up > e_down):
             low = w
         else:
             high = w
@@ -117,18 +132,30 @@ def split(w_r: float, t1: float, t2: float, V: float, variance: float) -> Any:
         if abs(new - w) < 1e-13 * (1 + abs(w)) or not math.isfinite(new):
             break
         w = new
-        if s_up < 1e-12:
-            s_up, r_up = s, w_r
-        if s_down > -1e-12:
-            s_down, r_down = -s, w_r
-    return w, True, s_up, r_up, s_down, r_down
+        if s_up - mid < 1e-12:
+            s_up, r_up = mid + away, r
+        if mid - s_down < 1e-12:
+            s_down, r_down = mid - away, r
+    return w, True, mid, s_up, r_up, s_down, r_down
+
+
+@njit(cache=True, nogil=True)
+def _bend(s: float, r: float, w_r: float, t1: float, t2: float, V: float, variance: float) -> Any:
+    """Return the second derivative of psi at s, the r that belongs to it, and the w_s at which s is stationary."""
+    for _ in range(8):
+        _, _, g_s, g_r, h_ss, h_sr, h_rr = _derivatives(s, r, 0.0, w_r, t1, t2, V, variance)
+        step = -g_r / max(h_rr, 0.1 / V)
+        r += min(max(step, -_STEP), _STEP)
+        if abs(step) < 1e-5:
+            break
+    return h_ss - h_sr * h_sr / max(h_rr, 0.1 / V), r, V * g_s
 
 
 @njit(cache=True, nogil=True)
 def minimum(
-    s: float, r: float, w_s: float, w_r: float, t1: float, t2: float, V: float, variance: float, side: float
+    s: float, r: float, w_s: float, w_r: float, t1: float, t2: float, V: float, variance: float, side: float, mid: float
 ) -> Any:
-    """Return the minimum on the side of this sign that Newton's iteration reaches from (s, r).
+    """Return the minimum on this side of s = mid that Newton's iteration reaches from (s, r).
 
     As (s, r, energy, loss, h_ss, h_sr, h_rr): the energy is |(s, r) - w|^2/(2V) + loss, h its second derivatives.
     """
@@ -141,7 +168,7 @@ def minimum(
         det = a * b - h_sr * h_sr
         d_s, d_r = -(b * g_s - h_sr * g_r) / det, -(a * g_r - h_sr * g_s) / det
         size = math.sqrt(d_s * d_s + d_r * d_r)
-        if size < _SMALL and shift == 0.0 and (s + d_s) * side >= 0:
+        if size < _SMALL and shift == 0.0 and (s + d_s - mid) * side >= 0:
             # the last step: loss and energy follow by their slopes
             slope_s, slope_r = g_s - (s - w_s) / V, g_r - (r - w_r) / V
             loss += slope_s * d_s + slope_r * d_r
@@ -152,7 +179,7 @@ def minimum(
         moved = False
         for _ in range(40):
             s_new, r_new = s + scale * d_s, r + scale * d_r
-            if s_new * side >= 0:
+            if (s_new - mid) * side >= 0:
                 new = _derivatives(s_new, r_new, w_s, w_r, t1, t2, V, variance)
                 if new[0] <= e + 1e-4 * scale * slope + 1e-15:
                     s, r, moved = s_new, r_new, True
