@@ -73,7 +73,9 @@ def test_the_loss_in_rotated_tokens_is_that_of_the_layer():
     np.testing.assert_allclose(model.loss(*rotated(-h), *targets), expected, rtol=1e-12)  # h and -h are one layer
 
 
-@pytest.mark.parametrize(("mixture", "scale", "value"), [(0.3, 1, 0.0728612832), (0.5, 1, 0.0371741241), (0.3, 0.5, 0.0039427687)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("mixture", "scale", "value"), [(0.3, 1, 0.0728612832), (0.5, 1, 0.0371741241), (0.3, 0.5, 0.0039427687)]
+)
 def test_baseline(mixture, scale, value):
     """To the ten digits of an independent computation, and within four standard errors of a simulation."""
     model = Model(mixture, 3.0, scale)

@@ -216,7 +216,12 @@ class _Walk:
             self.image(x, rule)
             at = self.last
         assert at is not None  # noqa: S101 (for mypy: image has just set it)
-        model, alpha, variance, now = self.model, self.alpha, self.model.token_scale**2, self.order(x)
+        model, alpha, variance, now = (
+            self.model,
+            self.alpha,
+            self.model.token_scale**2,
+            Order(*map(float, self.order(x))),
+        )
         Vhat, D = response(model, alpha, now, at)
         if self.branch == "positional":
             slope = (alpha * at.meaning + variance * Vhat) / D
@@ -224,9 +229,6 @@ class _Walk:
             slope = 2 * alpha * model.encoding**2 * at.place / D
         if status is Status.CONVERGED and rule_error > _UNRESOLVED:
             status = Status.INACCURATE
-        first, second = at.first, at.second
-        if model.symmetric:  # half of the values of S are integrated, which exchanges the tokens
-            first = second = (first + second) / 2
         return FixedPoint(
             alpha * at.loss + model.decay * now.q / (2 * variance),
             status,
@@ -244,7 +246,7 @@ class _Walk:
             jump_share=alpha * at.jumps,
             replica=alpha * at.square,
             cosine=now.theta / np.sqrt(variance * now.q),
-            attention=np.array([[first, 1 - first], [1 - second, second]]),
+            attention=np.array([[at.first, 1 - at.first], [1 - at.second, at.second]]),
             branch=self.branch,
             alpha=alpha,
             rule_error=rule_error,
@@ -254,8 +256,7 @@ class _Walk:
 def response(model: Model, alpha: float, now: Order, at: Averages) -> tuple[float, float]:
     """Return Vhat and D."""
     variance = model.token_scale**2
-    fz = 0.0 if now.theta == 0 else at.fz
-    b = (variance * at.fw - now.theta * fz) / (variance * now.q - now.theta**2)
+    b = (variance * at.fw - now.theta * at.fz) / (variance * now.q - now.theta**2)
     return -alpha * b, model.decay - alpha * variance * b
 
 
@@ -265,7 +266,6 @@ def mapped(model: Model, alpha: float, branch: Branch, now: Order, at: Averages)
     Vhat, D = response(model, alpha, now, at)
     mhat = np.sqrt(2) * alpha * model.encoding * at.f_s if branch == "positional" else 0.0
     thetahat = alpha * (now.q * at.fz - now.theta * at.fw) / (variance * now.q - now.theta**2)
-    thetahat = thetahat if branch == "semantic" else 0.0
     if D <= 0:
         return Order(np.nan, np.nan, np.nan, np.nan)
     q = variance * (variance * alpha * at.ff + mhat**2 + variance**2 * thetahat**2) / D**2
