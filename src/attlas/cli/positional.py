@@ -32,7 +32,7 @@ def positional(
 ) -> None:
     """Place or meaning: both minima of a layer with positional encodings, and where the better one switches.
 
-    Rows hold, for either minimum, the loss (objective over d), test and training error, norm q, position m and meaning theta;
+    Rows hold, for either minimum, the loss (objective over d), test and training error, norm q, position m, meaning theta;
     which of the two is lower ("better"); alpha_c, where they change places; and the test error of the best layer that goes
     by place alone ("baseline"). A status other than "exact" says what to beware of.
     """
