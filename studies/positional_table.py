@@ -1,6 +1,6 @@
 """Computes the table of fixed points that comes with attlas: both branches over alpha, mixture and encoding.
 
-    python studies/positional_table.py src/attlas/positional/table.npz
+    python studies/positional_table.py src/attlas/positional/fixed_points.npz
 
 About 6 minutes on one core.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from attlas.positional import Model
 from attlas.positional.curves import follow
-from attlas.positional.table import FIELDS
+from attlas.positional.shipped import FIELDS
 
 ALPHA = np.r_[np.arange(0.25, 4.01, 0.125), 5, 6, 7, 8, 10]
 MIXTURE = np.round(np.arange(0, 0.701, 0.1), 10)

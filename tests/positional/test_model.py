@@ -24,6 +24,7 @@ from attlas.positional import Model, baseline, proximal_map, sample, state_evolu
             {"mixture": 0.3, "encoding": 3.0, "positional_matrix": np.full((3, 3), 1 / 3)},
             r"theory of training is for two tokens; got shape \(3, 3\)",
         ),
+        ({"mixture": 0.3, "encoding": 3.0, "tokens": 3}, "theory of training is for two tokens; got tokens=3; take 2"),
     ],
 )
 def test_models_that_are_refused(arguments, message):

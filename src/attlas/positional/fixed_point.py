@@ -24,7 +24,7 @@ class Order(NamedTuple):
 
     @property
     def order(self) -> "Order":
-        """Itself: what a solution is started from has one."""
+        """Itself, so that a solution can be started from either."""
         return self
 
 
@@ -96,7 +96,7 @@ class FixedPoint(Solution[float]):
 
     @property
     def mechanism(self) -> str:
-        """What the layer attends by: "positional", "semantic", or "none" where m and theta are below 0.01."""
+        """What the layer attends by, "positional", "semantic", or "none" where m and theta are below 0.01."""
         return "positional" if abs(self.m) > PRESENT else "semantic" if abs(self.theta) > PRESENT else "none"
 
     @property

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-FILE = "table.npz"
+FILE = "fixed_points.npz"
 FIELDS = (
     "loss", "test", "train", "q", "m", "theta", "V", "envelope", "slope", "jump_share", "replica", "cosine", "residual",
     "rule_error", "diagonal",
