@@ -59,8 +59,8 @@ class Model:
     def __post_init__(self) -> None:
         if integer(self.tokens, "tokens") != TOKENS:
             raise InputError(
-                f"the theory of training is for two tokens; got tokens={self.tokens}; take 2, or `bayes` and `weak_recovery`,"
-                " which take any number"
+                f"the theory of training is for two tokens; got tokens={self.tokens}; take 2, or `bayes` and"
+                " `weak_recovery`, which take any number"
             )
         mixture = real(self.mixture, "mixture", least=0)
         if mixture >= 1:
