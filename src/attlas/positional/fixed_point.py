@@ -61,7 +61,8 @@ class FixedPoint(Solution[float]):
     alpha : float
         Samples over d.
     rule_error : float
-        Largest relative change of q, V and m or theta from a coarser quadrature to the one used: a bound of its error.
+        Largest relative change of sd^2, V and m or theta from the coarse quadrature to the one used, which bounds its error;
+        NaN at the coarse one (tol = 1e-4).
     residual : float
         Largest relative change of q, V and m or theta in one step.
     history : array of shape (steps, 3)
