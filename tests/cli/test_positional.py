@@ -23,6 +23,9 @@ def test_positional(attlas_here, tmp_path):
     assert rows[0]["status_positional"] == "none: no encoding"
     assert rows[0]["alpha_c"] == rows[0]["loss_positional"] == ""
     assert (tmp_path / "c.png").read_bytes()[:4] == b"\x89PNG"
+    lines = attlas_here("predict", "positional", "--alpha", "2,3", "--encoding", 0, "--tol", "1e-4").stdout.splitlines()
+    assert len(lines) == 2
+    assert "loss_positional=nan" in lines[0]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`attlas predict positional`: whether the best layer attends by place or by meaning, and what it has learned."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,6 +49,8 @@ def positional(
     rows = [row for own in curves for row in _rows(*own)]
     if plot is not None:
         _draw(curves, plot)
+    if len(rows) > 1 and not as_json and not as_csv:  # a line of text has numbers only
+        rows = [{key: math.nan if value is None else value for key, value in row.items()} for row in rows]
     show(rows, as_json, as_csv, plot, ("mixture", "encoding", "alpha", "loss_positional", "loss_semantic", "alpha_c"))
 
 
