@@ -24,6 +24,7 @@ from attlas.positional import Model, baseline, proximal_map, sample, state_evolu
             {"mixture": 0.3, "encoding": 3.0, "positional_matrix": np.full((3, 3), 1 / 3)},
             r"theory of training is for two tokens; got shape \(3, 3\)",
         ),
+        ({"mixture": 0.3, "encoding": 3.0, "tokens": 3}, "theory of training is for two tokens; got tokens=3; take 2"),
     ],
 )
 def test_models_that_are_refused(arguments, message):
@@ -73,7 +74,9 @@ def test_the_loss_in_rotated_tokens_is_that_of_the_layer():
     np.testing.assert_allclose(model.loss(*rotated(-h), *targets), expected, rtol=1e-12)  # h and -h are one layer
 
 
-@pytest.mark.parametrize(("mixture", "scale", "value"), [(0.3, 1, 0.0728612832), (0.5, 1, 0.0371741241), (0.3, 0.5, 0.0039427687)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("mixture", "scale", "value"), [(0.3, 1, 0.0728612832), (0.5, 1, 0.0371741241), (0.3, 0.5, 0.0039427687)]
+)
 def test_baseline(mixture, scale, value):
     """To the ten digits of an independent computation, and within four standard errors of a simulation."""
     model = Model(mixture, 3.0, scale)

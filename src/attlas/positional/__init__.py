@@ -48,6 +48,8 @@ from attlas.positional.teacher import sample_teacher as sample_teacher
 if TYPE_CHECKING:
     from attlas.positional.curves import curve as curve
     from attlas.positional.proximal import proximal_map as proximal_map
+    from attlas.positional.shipped import table as table
+    from attlas.positional.shipped import tabulated as tabulated
     from attlas.positional.evolution import state_evolution as state_evolution
     from attlas.positional.crossings import Crossing as Crossing
     from attlas.positional.crossings import crossing as crossing
@@ -61,6 +63,8 @@ _LATER = {
     "proximal_map": "proximal",
     "state_evolution": "evolution",
     "switch": "crossings",
+    "table": "shipped",
+    "tabulated": "shipped",
 }
 
 __all__ = [

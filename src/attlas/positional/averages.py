@@ -102,7 +102,11 @@ def averages(model: Model, rule: Rule, V: float, q: float, m: float, theta: floa
         *np.polynomial.legendre.leggauss(rule.S),
         *np.polynomial.legendre.leggauss(rule.w_s),
     )
-    return Averages(*(float(value) for value in found))
+    at = Averages(*(float(value) for value in found))
+    if model.symmetric:  # half of S is integrated, the other half exchanges the tokens
+        at = at._replace(first=(at.first + at.second) / 2, second=(at.first + at.second) / 2)
+    # half of the values of (S, R) is integrated; what is odd under the change of their sign vanishes with the other half
+    return at._replace(f_s=at.f_s if theta == 0 else 0.0, fz=at.fz if m == 0 else 0.0)
 
 
 def _until(cuts: tuple[float, ...], end: float) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import real
+from attlas.inputs import integer, real
 from attlas.numerics import Event, Progress, Status
 from attlas.positional.averages import COARSE, FINE, USUAL, Averages, Rule, averages
 from attlas.positional.fixed_point import FixedPoint, Order
@@ -96,15 +96,15 @@ def state_evolution(
             'branch="positional" needs an encoding; got encoding=0: without one nothing tells the places apart;'
             ' take encoding > 0, or branch="semantic"'
         )
-    walk = _Walk(model, alpha, branch, max_steps, progress)
-    x, status = walk.settle(
-        walk.vector(start_of(model, alpha, branch) if start is None else order_of(start)), start is None
-    )
+    walk = _Walk(model, alpha, branch, integer(max_steps, "max_steps"), progress)
+    begin = start_of(model, alpha, branch) if start is None else order_of(start)
+    x, status = walk.settle(walk.vector(begin), cold=start is None)
     crude = x
     rule = next(rule for least, rule in _RULES if tol >= least * (1 - 1e-9))
     if status is Status.CONVERGED and rule is not COARSE:
         x, status = walk.refine(x, rule, tol / 10)
-    found = walk.found(x, rule, status, float(np.abs(x - crude).max()))
+    rule_error = np.nan if rule is COARSE else float(np.abs(x - crude).max())
+    found = walk.found(x, rule, status, rule_error)
     return found.or_raise(f"the {branch} branch at alpha = {alpha:g}") if throw else found
 
 
@@ -199,6 +199,7 @@ class _Walk:
         centre, J = self.image(x, COARSE), np.zeros((3, 3))
         for i, tilt in enumerate(_TILT * np.eye(3)[: 2 if self.faded else 3]):
             J[:, i] = (self.image(x + tilt, COARSE) - centre) / _TILT
+            self.history.pop()  # a difference is no step
         inverse = np.linalg.inv(np.eye(3) - J)
         for _ in range(12):
             image = self.image(x, rule)
@@ -216,7 +217,8 @@ class _Walk:
             self.image(x, rule)
             at = self.last
         assert at is not None  # noqa: S101 (for mypy: image has just set it)
-        model, alpha, variance, now = self.model, self.alpha, self.model.token_scale**2, self.order(x)
+        model, alpha, now = self.model, self.alpha, Order(*map(float, self.order(x)))
+        variance = model.token_scale**2
         Vhat, D = response(model, alpha, now, at)
         if self.branch == "positional":
             slope = (alpha * at.meaning + variance * Vhat) / D
@@ -224,9 +226,6 @@ class _Walk:
             slope = 2 * alpha * model.encoding**2 * at.place / D
         if status is Status.CONVERGED and rule_error > _UNRESOLVED:
             status = Status.INACCURATE
-        first, second = at.first, at.second
-        if model.symmetric:  # half of the values of S are integrated, which exchanges the tokens
-            first = second = (first + second) / 2
         return FixedPoint(
             alpha * at.loss + model.decay * now.q / (2 * variance),
             status,
@@ -244,7 +243,7 @@ class _Walk:
             jump_share=alpha * at.jumps,
             replica=alpha * at.square,
             cosine=now.theta / np.sqrt(variance * now.q),
-            attention=np.array([[first, 1 - first], [1 - second, second]]),
+            attention=np.array([[at.first, 1 - at.first], [1 - at.second, at.second]]),
             branch=self.branch,
             alpha=alpha,
             rule_error=rule_error,
@@ -254,8 +253,7 @@ class _Walk:
 def response(model: Model, alpha: float, now: Order, at: Averages) -> tuple[float, float]:
     """Return Vhat and D."""
     variance = model.token_scale**2
-    fz = 0.0 if now.theta == 0 else at.fz
-    b = (variance * at.fw - now.theta * fz) / (variance * now.q - now.theta**2)
+    b = (variance * at.fw - now.theta * at.fz) / (variance * now.q - now.theta**2)
     return -alpha * b, model.decay - alpha * variance * b
 
 
@@ -265,7 +263,6 @@ def mapped(model: Model, alpha: float, branch: Branch, now: Order, at: Averages)
     Vhat, D = response(model, alpha, now, at)
     mhat = np.sqrt(2) * alpha * model.encoding * at.f_s if branch == "positional" else 0.0
     thetahat = alpha * (now.q * at.fz - now.theta * at.fw) / (variance * now.q - now.theta**2)
-    thetahat = thetahat if branch == "semantic" else 0.0
     if D <= 0:
         return Order(np.nan, np.nan, np.nan, np.nan)
     q = variance * (variance * alpha * at.ff + mhat**2 + variance**2 * thetahat**2) / D**2

@@ -24,7 +24,7 @@ class Order(NamedTuple):
 
     @property
     def order(self) -> "Order":
-        """Itself: what a solution is started from has one."""
+        """Itself, so that a solution can be started from either."""
         return self
 
 
@@ -61,7 +61,8 @@ class FixedPoint(Solution[float]):
     alpha : float
         Samples over d.
     rule_error : float
-        Largest relative change of q, V and m or theta from a coarser quadrature to the one used: a bound of its error.
+        Largest relative change of sd^2, V and m or theta from the coarse quadrature to the one used, which bounds its error;
+        NaN at the coarse one (tol = 1e-4).
     residual : float
         Largest relative change of q, V and m or theta in one step.
     history : array of shape (steps, 3)
@@ -96,7 +97,7 @@ class FixedPoint(Solution[float]):
 
     @property
     def mechanism(self) -> str:
-        """What the layer attends by: "positional", "semantic", or "none" where m and theta are below 0.01."""
+        """What the layer attends by, "positional", "semantic", or "none" where m and theta are below 0.01."""
         return "positional" if abs(self.m) > PRESENT else "semantic" if abs(self.theta) > PRESENT else "none"
 
     @property

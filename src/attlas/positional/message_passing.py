@@ -15,6 +15,7 @@ Array = NDArray[np.float64]
 _DAMPING = 0.3
 _BEGIN = 1e-4  # entries of the start: a larger one saturates before the signal shows
 _EXACT = 1e-13  # of V: what counts as found
+_FIXED = 1e-3  # relative change of V: it falls no more
 _NOTHING = 1e-12  # of |Q_hat|^2/d: what counts as zero
 _GROWN = 1e-3  # of |Q_hat|^2/d: what counts as grown from the start
 _STRETCH, _STILL, _WANDERS = 60, 0.01, 0.05  # steps, relative change of V and of Q_hat (squared)
@@ -87,9 +88,10 @@ def message_passing(
     seed : int, default 0
         Of the usual start.
     tol : float, default 1e-8
-        Converged when a step changes Q_hat by |Q_hat - old|^2 < tol |Q_hat|^2, when V falls below 1e-13 (exact recovery), or
-        when Q_hat fades to zero (nothing to learn). Also when V has stood still to 1 % for 60 steps while Q_hat wanders, as
-        it does at finite d: the estimate is then the mean over these steps, and `residual` how far a step wanders.
+        Converged when a step changes Q_hat by |Q_hat - old|^2 < tol |Q_hat|^2 and V by less than 1e-3 of itself, when V
+        falls below 1e-13 (exact recovery), or when Q_hat fades to zero (nothing to learn). Also when V has stood still to
+        1 % for 60 steps while Q_hat wanders, as it does at finite d: the estimate is then the mean over these steps, and
+        `residual` says how far a step wanders.
     max_steps : int, default 1000
     throw : bool, default True
         Raise `ConvergenceError` if not converged; otherwise the status says so.
@@ -133,13 +135,13 @@ def _iterate(X: Array, z: Array, Q: Array, V: float, course: "_Course", tol: flo
             return Status.DIVERGED, Q, np.inf
         precision = max(precision, -0.5)
         old, Q = Q, (g.ravel() @ X + precision * Q) / (1 + precision)
-        V = (1 - _DAMPING) / (1 + precision) + _DAMPING * V
+        before, V = V, (1 - _DAMPING) / (1 + precision) + _DAMPING * V
         size = float(Q @ Q)
         residual = float(np.sum((Q - old) ** 2)) / max(size, np.finfo(float).tiny)
         course.add(V, Q)
         if not np.isfinite(size):
             return Status.DIVERGED, old, np.inf
-        if residual < tol or V < _EXACT or size / d < _NOTHING:
+        if (residual < tol and abs(V - before) < _FIXED * V) or V < _EXACT or size / d < _NOTHING:
             return Status.CONVERGED, Q, residual
         if calm.still(V, Q, residual):
             course.amend(calm.mean)

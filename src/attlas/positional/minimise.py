@@ -60,7 +60,7 @@ class Minimum(Solution[Array]):
 
     @property
     def mechanism(self) -> str:
-        """Which minimum: "positional" or "semantic" by the larger cosine; "between" if it is not twice the other."""
+        """Which minimum, "positional" or "semantic" by the larger cosine; "between" if it is not twice the other."""
         position, meaning = self.cosines
         if position > _APART * meaning and abs(self.m) > PRESENT:
             return "positional"

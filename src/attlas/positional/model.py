@@ -41,6 +41,8 @@ class Model:
         optimiser on that mean decay d/n.
     positional_matrix : array_like of shape (2, 2), default [[0.6, 0.4], [0.4, 0.6]]
         A: rows of attention by place; not negative, each row sums to one.
+    tokens : int, default 2
+        L. The theory of training is for two; `bayes` and `weak_recovery` take any number.
 
     References
     ----------
@@ -52,8 +54,14 @@ class Model:
     token_scale: float = 1.0
     decay: float = 0.5
     positional_matrix: ArrayLike = ((DIAGONAL, 1 - DIAGONAL), (1 - DIAGONAL, DIAGONAL))
+    tokens: int = TOKENS
 
     def __post_init__(self) -> None:
+        if integer(self.tokens, "tokens") != TOKENS:
+            raise InputError(
+                f"the theory of training is for two tokens; got tokens={self.tokens}; take 2, or `bayes` and"
+                " `weak_recovery`, which take any number"
+            )
         mixture = real(self.mixture, "mixture", least=0)
         if mixture >= 1:
             raise InputError(
@@ -115,12 +123,3 @@ def attention(s: ArrayLike, r: ArrayLike) -> tuple[Array, Array]:
 
     s, r = np.asarray(s, dtype=float), np.asarray(r, dtype=float)
     return np.asarray(expit(s * (s + r))), np.asarray(expit(s * (s - r)))
-
-
-def tokens_of_theory(tokens: object) -> int:
-    """Return `tokens` if the theory of training covers it, or say which does."""
-    if integer(tokens, "tokens") != TOKENS:
-        raise InputError(
-            f"the theory of training is for two tokens; got tokens={tokens}; `bayes` and `weak_recovery` take any number"
-        )
-    return TOKENS

@@ -20,9 +20,12 @@ class Objective:
     def __init__(self, task: Task) -> None:
         X, d, c = task.X, task.d, task.model.encoding
         self.task, self.n = task, len(X)
-        self._rotated = np.concatenate([X[:, 0] - X[:, 1], X[:, 0] + X[:, 1]]) / np.sqrt(2 * d)
+        self._rotated = np.empty((2 * self.n, d))
+        np.subtract(X[:, 0], X[:, 1], out=self._rotated[: self.n])
+        np.add(X[:, 0], X[:, 1], out=self._rotated[self.n :])
+        self._rotated /= np.sqrt(2 * d)
         self._shift = np.sqrt(2 / d) * c * task.e
-        self._weight = np.sum(self._rotated[: self.n] ** 2, axis=1)  # |x_1 - x_2|^2/(2d)
+        self._weight = np.einsum("nd,nd->n", self._rotated[: self.n], self._rotated[: self.n])  # |x_1 - x_2|^2/(2d)
         self._targets = np.ascontiguousarray(task.targets.T)
         encoded = task.values == "encoded"
         self._extra = c * c / (2 * d) if encoded else 0.0

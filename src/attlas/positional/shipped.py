@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-FILE = "table.npz"
+FILE = "fixed_points.npz"
 FIELDS = (
     "loss", "test", "train", "q", "m", "theta", "V", "envelope", "slope", "jump_share", "replica", "cosine", "residual",
     "rule_error", "diagonal",
@@ -56,7 +56,7 @@ def table() -> "xarray.Dataset":
 def tabulated(model: Model, alpha: float, branch: Branch, *, tol: float = 1e-4, throw: bool = True) -> FixedPoint:
     """Return a fixed point from the table if it is there, at its accuracy of 1e-4, else from the solver.
 
-    Parameters as in `state_evolution`; ask for a smaller `tol`, and the solver runs, from the cell of the table if there is one.
+    Parameters as in `state_evolution`. With a smaller `tol` the solver runs, from the cell of the table if there is one.
     """
     alpha = real(alpha, "alpha", above=0)
     cell = _cell(model, alpha, branch)
