@@ -218,5 +218,9 @@ CLAIM = Claim(
         Mutation("test labels leak: errors times {size:g}", (0.0,), 0.0, change=scaled("place", "pays")),
     ],
     unseen="Samples beyond four times the crossing (in the published setting 1.5 times: further on its positional minimum is not stable); an error of the crossing below 6 %.",
-    design="",
+    design=(
+        "In pilots crossings had standard errors of 0.8 % (mean over settings) to 1.5 %, and the difference of the losses in the"
+        " published setting one of 20 % of itself at d = infinity: its sizes have most of the seeds. Three pilot runs"
+        " supported the claim; resampled ones in 95 %."
+    ),
 )  # fmt: skip

@@ -124,10 +124,14 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         shown = [m for m in own if m.point.d == largest[m.point.alpha]]
         simulated(left, i, [m.point.alpha for m in shown], [m.result["error"] for m in shown])
         at = float(positional.bayes_alpha(L, 0.75))
-        left.annotate(f"{L} tokens", (at, 0.75), textcoords="offset points", xytext=(6, 4), color=COLOURS[i], fontsize=9)
+        left.annotate(
+            f"{L} tokens", (at, 0.75), textcoords="offset points", xytext=(6, 4), color=COLOURS[i], fontsize=9
+        )
         some = [m for m in own if m.point.phase == "some"]
         for j, a in enumerate(sorted({m.point.alpha for m in some})):
-            rows = [("amp", {}, 1 / m.point.d, m.result["error"] / m.result["V"], None) for m in some if m.point.alpha == a]
+            rows = [
+                ("amp", {}, 1 / m.point.d, m.result["error"] / m.result["V"], None) for m in some if m.point.alpha == a
+            ]
             (mine,) = gather(rows, "1/d", "error / V")
             right.errorbar(mine.x, mine.mean, yerr=mine.standard_error, fmt=MARKERS[2 * i + j], color=COLOURS[i], capsize=2,
                            label=f"{L} tokens, alpha = {a:g}")  # fmt: skip
@@ -207,5 +211,9 @@ CLAIM = Claim(
                  change=changed(lambda result, size: {"error": result["error"] * size})),
     ],
     unseen="The shape of the error just above 1/(L^2 + L), where message passing scatters most at these sizes.",
-    design="",
+    design=(
+        "In a pilot errors scattered by 0.06 at d = 1200 and were up to 0.02 above V there: below 1/L message passing has large"
+        " effects of the size, and an extrapolation would need ten times the runs. Hence one large size and an absolute"
+        " tolerance; a true theory is supported in 97 % of resampled runs."
+    ),
 )  # fmt: skip

@@ -61,7 +61,7 @@ def part(task: positional.Task, alpha: float) -> positional.Task:
 
 def minima(task: positional.Task) -> dict[str, positional.Minimum]:
     """Return both minima, each from a start beside it."""
-    return {branch: positional.minimise(task, branch, throw=False) for branch in BRANCHES}  # type: ignore[arg-type]
+    return {branch: positional.minimise(task, branch, throw=False) for branch in BRANCHES}
 
 
 @lru_cache(maxsize=256)

@@ -10,7 +10,18 @@ from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Sweep
 from attlas.claims.estimate import Exact, Undecided, finite_size, share
 from attlas.claims.figure import MARKERS, THEORY, drawn, panels
 from attlas.claims.mutation import Mutation, changed
-from attlas.claims.positional.kit import BRANCHES, COLOUR, KEPT, LIMIT, SIZES, Student, draw_task, minima, spread, theory
+from attlas.claims.positional.kit import (
+    BRANCHES,
+    COLOUR,
+    KEPT,
+    LIMIT,
+    SIZES,
+    Student,
+    draw_task,
+    minima,
+    spread,
+    theory,
+)
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, above, decide
 
@@ -190,5 +201,9 @@ CLAIM = Claim(
             lambda result, size: {f"{b}_test": size * result[f"{b}_test"] for b in BRANCHES})),
     ],
     unseen="Errors of the theory below its tolerances; settings in which jumps carry a few per cent.",
-    design="",
+    design=(
+        "A pilot gave standard errors of 0.3 to 1.2 % of the limits. Most numbers are averaged over the settings, since 24 separate"
+        " extrapolations would meet a chance misfit of the law 1/d in one run of five; with these seeds a true theory is"
+        " supported in more than 97 % of resampled runs."
+    ),
 )  # fmt: skip

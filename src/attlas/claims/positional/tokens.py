@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 KNOWN = 0.995  # of the squared length of the teacher, in an informed start
 FOUND = 1e-5
 MOST, FEW = 0.7, 0.3  # shares of runs
-ALGORITHM, EDGE = 1.12847141, 1e-4  # published threshold of message passing in phase retrieval, and how near ours must be
+ALGORITHM, EDGE = (
+    1.12847141,
+    1e-4,
+)  # published threshold of message passing in phase retrieval, and how near ours must be
 
 
 class Point(Settings):
@@ -75,7 +78,9 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         tests.append(Test(f"informed starts that find the teacher, {point.label}", found["informed"], above(MOST)))
     edges = {point.tokens: own[0]["edge"] for point, own in groups.items()}
     tests += [
-        Test("end of the hard phase of one token, over the literature", Exact(edges[L] / ALGORITHM), about(1, EDGE), 1.0)
+        Test(
+            "end of the hard phase of one token, over the literature", Exact(edges[L] / ALGORITHM), about(1, EDGE), 1.0
+        )
         for L in edges
         if L == 1
     ]
@@ -87,7 +92,13 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     """Share of runs that find the teacher, against samples."""
     rows = [
-        (f"{start} start", {"tokens": m.point.tokens, "size": m.point.d}, m.point.alpha, float(m.result[start] < FOUND), None)
+        (
+            f"{start} start",
+            {"tokens": m.point.tokens, "size": m.point.d},
+            m.point.alpha,
+            float(m.result[start] < FOUND),
+            None,
+        )
         for start in ("usual", "informed")
         for m in measurements
     ]
@@ -107,7 +118,12 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             axis.plot(x, [max(m.result[start], 0) for m in own], marker, color=colour, markersize=5, alpha=0.6,
                       markeredgewidth=0, label=f"{start} start")  # fmt: skip
         low, high = (f({m.point.alpha for m in own}) for f in (min, max))
-        axis.set(xlabel="samples alpha = n/d", ylabel="error of the teacher", xlim=(0.8 * low, 1.15 * high), ylim=(-0.04, 1.05))
+        axis.set(
+            xlabel="samples alpha = n/d",
+            ylabel="error of the teacher",
+            xlim=(0.8 * low, 1.15 * high),
+            ylim=(-0.04, 1.05),
+        )
         axis.set_title(f"{L} token{'s' if L > 1 else ''}", fontsize=10)
         phase = positional.hard_phase(L)
         if phase:
@@ -198,7 +214,9 @@ CLAIM = Claim(
                  change=changed(lambda result, size: {"usual": result["usual"] * size})),
     ],
     unseen="Whether another algorithm finds the teacher in the hard phase; narrow hard phases of more than three tokens.",
-    design="",
+    design=(
+        "In a pilot every run did what theory says; 30 data sets decide shares of 0.7 and 0.3 even with two failures."
+    ),
 )  # fmt: skip
 
 

@@ -92,7 +92,9 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         tests.append(Test(name, share(every), above(ALL)))
         for point, own in kind.items():
             tests.append(Test(f"{name}, {point.label}", share([r["slow"] == sign for r in own]), above(EACH)))
-    tests.append(Test("L-BFGS runs trapped", share([r["lbfgs"] == 1 for own in trap.values() for r in own]), above(LBFGS)))
+    tests.append(
+        Test("L-BFGS runs trapped", share([r["lbfgs"] == 1 for own in trap.values() for r in own]), above(LBFGS))
+    )
     for key, name, region in (("over", "loss where trapped over the lower one", above(1)),
                               ("loses", "test error where trapped over the better one", above(LOSES))):  # fmt: skip
         worst = [mean([r[key] for r in own if np.isfinite(r[key])]) for own in trap.values()]
@@ -100,7 +102,9 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         tests.append(Test(f"{name}, least, at {point.label}", estimate, region))
     stands = np.mean([r["exists"] for own in free.values() for r in own])
     tests.append(Test("positional minima where theory has none", Exact(float(stands)), below(0.5)))
-    numbers = {f"L-BFGS runs trapped, {p.label}": float(np.mean([r["lbfgs"] == 1 for r in own])) for p, own in trap.items()}
+    numbers = {
+        f"L-BFGS runs trapped, {p.label}": float(np.mean([r["lbfgs"] == 1 for r in own])) for p, own in trap.items()
+    }
     numbers |= {f"slope, {point.label}": own[0]["slope"] for point, own in groups.items() if point.encoding}
     return decide(tests, "where theory has a stable positional minimum training ends in it", numbers)
 
@@ -222,5 +226,8 @@ CLAIM = Claim(
         "Starts that are large or lean to meaning; stochastic gradients and adaptive steps; encodings between 1.5 and 3,"
         " where slopes come near 1 and small sizes let some runs go."
     ),
-    design="",
+    design=(
+        "In pilots 90 to 99 % of descents were trapped at sizes from 80 to 100 and all runs without a trap found meaning; 24 data"
+        " sets at each setting decide shares of 0.55 in each and 0.85 together with probability above 0.97."
+    ),
 )  # fmt: skip

@@ -159,7 +159,11 @@ def cost(point: Point) -> Cost:
 
 def finding(numbers: Numbers) -> str:
     """Say how near the formula is."""
-    near = {name: v for name, v in numbers.items() if name.startswith("formula times information") and not name.endswith("±")}
+    near = {
+        name: v
+        for name, v in numbers.items()
+        if name.startswith("formula times information") and not name.endswith("±")
+    }
     powers = [v for name, v in numbers.items() if name.startswith(POWER) and name.endswith("of the threshold")]
     if not near or not powers:
         raise LookupError(OVER)
@@ -227,7 +231,10 @@ CLAIM = Claim(
         "Where between 0.6 and 2.5 times the formula the spectral method begins to see the teacher; thresholds of exact"
         " recovery at rank above one."
     ),
-    design="",
+    design=(
+        "In a pilot the information of 4000 draws scattered by 1 to 4 %, and overlaps below the threshold fell like d to -0.5, to"
+        " 0.07: twice the seeds there tell it from -0.3 with probability above 0.95."
+    ),
 )  # fmt: skip
 
 
