@@ -16,6 +16,7 @@ from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.positional.kit import (
     LIMIT,
     SIZES,
+    Row,
     Student,
     crossing,
     draw_task,
@@ -69,7 +70,7 @@ def measure(point: Point, seed: int) -> Result:
     model = point.model
     at, slope, flip, ended = expected(model)
     bottom = positional.baseline(model)
-    task = draw_task(model, point.d, max(point.most, ENDS[1]) * at, seed)
+    task = draw_task(point, max(point.most, ENDS[1]) * at, seed)
     step = 1.0
     for _ in range(2):
         fit = positional.minimise(part(task, step * at), "semantic", throw=False)
@@ -101,11 +102,11 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         for i, step in enumerate(own[0].point.range):
             ratio = mean([value for m in own if np.isfinite(value := m.result["place"][i])])
             tests.append(Test(f"{PLACE}, {name}, alpha = {step * own[0].result['alpha_l']:.3g}", ratio, above(1)))
-        pays = finite_size([(m.point.d, m.result["pays"]) for m in own], sizes=SIZES)
-        gap = finite_size([(m.point.d, m.result["gap"]) for m in own], sizes=SIZES)
-        tests.append(Test(f"{PAYS}, {name}{LIMIT}", pays, below(1) if early else above(1)))
-        tests.append(Test(f"{GAP}, {name}{LIMIT}", gap, below(0) if early else above(0)))
-    least = min(float(np.nanmin(m.result["place"])) for m in measurements)
+        largest = max(m.point.d for m in own)
+        pays, gap = (mean([m.result[key] for m in own if m.point.d == largest]) for key in ("pays", "gap"))
+        tests.append(Test(f"{PAYS}, {name}, d = {largest}", pays, below(1) if early else above(1)))
+        tests.append(Test(f"{GAP}, {name}, d = {largest}", gap, below(0) if early else above(0)))
+    least = float(np.nanmin([m.result["place"] for m in measurements]))
     tests.append(Test("smallest test error by position over the baseline", Exact(least), above(0)))
     places = {f"crossing and switch of {m.point.label}: {key}": m.result[key] for m in measurements
               for key in ("alpha_l", "alpha_c")}  # fmt: skip
@@ -140,7 +141,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         marks = own[0].result
         left.axvline(marks["alpha_c"], linestyle="--", **(THEORY | {"color": colour}))
         left.axvline(marks["alpha_l"], linestyle=":", **(THEORY | {"color": colour}))
-        rows = [("crossing", {}, 1 / m.point.d, m.result["crossing"], None) for m in own]
+        rows: list[Row] = [("crossing", {}, 1 / m.point.d, m.result["crossing"], None) for m in own]
         drawn(right, gather(rows, "1/d", "crossing")[0], name, color=colour, fmt=MARKERS[i], linestyle="none")
     left.axhline(1, **THEORY)
     left.annotate("best layer by place", (0.98, 1), xycoords=("axes fraction", "data"), ha="right", va="bottom",
@@ -165,9 +166,16 @@ def finding(numbers: Numbers) -> str:
     worst = min(value for name, value in numbers.items() if name.startswith(PLACE) and not name.endswith("±"))
     return (
         f"Attention by position never beats fixed weights (its test error is {worst:.2f} times theirs at best); attention by"
-        f" meaning does from {found:.3f} ± {half:.3f} times the predicted alpha on, before the switch in one setting and after"
+        f" meaning does from {found:.3f} ± {half:.3f} times the predicted alpha on, before the switch in one setting"
+        " and after"
         " it in the other"
     )
+
+
+def _swapped(result: Result, _: float) -> Result:
+    """The errors change their names; where there is no positional minimum 1.5 stands for it."""
+    place = [*result["place"][np.isfinite(result["place"])], 1.5][0]
+    return {"place": np.full(3, result["pays"]), "pays": float(place), "gap": -result["gap"]}
 
 
 _MINE = {"mixture": 0.3, "encoding": 3.0, "most": 4.0}
@@ -175,7 +183,7 @@ _PUBLISHED = {"mixture": 0.3, "encoding": 1.0, "token_scale": 0.5, "decay": 0.01
 
 CLAIM = Claim(
     id="positional.baseline",
-    version=1,
+    version=2,
     statement=(
         "A layer that attends by position is worse than the best fixed weights by place at every alpha tried. A layer that"
         " attends by meaning beats them from the alpha that the theory says, to 6 % on average over two settings and 10 % in"
@@ -188,7 +196,7 @@ CLAIM = Claim(
     tiers={
         "quick": Sweep(
             [Point(**_MINE, d=d) for d in (60, 100, 160, 250)] + [Point(**_PUBLISHED, d=d) for d in (120, 200, 320, 500)],
-            seeds=(22, 14, 14, 22, 36, 20, 20, 40),
+            seeds=(22, 14, 14, 24, 24, 16, 16, 50),
         ),
         "full": Sweep(
             [Point(**_MINE, d=d) for d in (80, 160, 320, 500)] + [Point(**_PUBLISHED, d=d) for d in (200, 400, 700, 1000)],
@@ -212,14 +220,17 @@ CLAIM = Claim(
                  change=changed(lambda result, size: {"crossing": result["crossing"] / size})),
         Mutation("the baseline is {size:g} times what it is", (1.05, 1.5), 1.5,
                  change=changed(lambda result, size: {key: np.divide(result[key], size) for key in ("place", "pays")})),
-        Mutation("branches swapped: the test error of either is the other's", (1.0,), 1.0,
-                 change=changed(lambda result, _: {"place": np.full(3, result["pays"]),
-                                                   "pays": float(np.nanmean(result["place"])), "gap": -result["gap"]})),
+        Mutation("branches swapped: the test error of either is the other's", (1.0,), 1.0, change=changed(_swapped)),
         Mutation("test labels leak: errors times {size:g}", (0.0,), 0.0, change=scaled("place", "pays")),
     ],
-    unseen="Samples beyond four times the crossing (in the published setting 1.5 times: further on its positional minimum is not stable); an error of the crossing below 6 %.",
+    unseen=(
+        "Samples beyond four times the crossing (1.5 times in the published setting: further on its positional"
+        " minimum is not"
+        " stable); an error of the crossing below 6 %."
+    ),
     design=(
-        "In pilots crossings had standard errors of 0.8 % (mean over settings) to 1.5 %, and the difference of the losses in the"
+        "In pilots crossings had standard errors of 0.8 % (mean over settings) to 1.5 %, and the difference of the"
+        " losses in the"
         " published setting one of 20 % of itself at d = infinity: its sizes have most of the seeds. Three pilot runs"
         " supported the claim; resampled ones in 95 %."
     ),

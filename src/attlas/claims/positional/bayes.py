@@ -16,7 +16,7 @@ from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Setti
 from attlas.claims.estimate import Exact, Undecided, mean, share
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels, simulated
 from attlas.claims.mutation import Mutation, changed
-from attlas.claims.positional.kit import own_stream
+from attlas.claims.positional.kit import Row, own_stream
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, above, between, decide
 
@@ -129,7 +129,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         )
         some = [m for m in own if m.point.phase == "some"]
         for j, a in enumerate(sorted({m.point.alpha for m in some})):
-            rows = [
+            rows: list[Row] = [
                 ("amp", {}, 1 / m.point.d, m.result["error"] / m.result["V"], None) for m in some if m.point.alpha == a
             ]
             (mine,) = gather(rows, "1/d", "error / V")
@@ -157,8 +157,10 @@ def finding(numbers: Numbers) -> str:
     exact = min(value for name, value in numbers.items() if name.startswith("runs that recover exactly") and name.endswith(
         tuple("0123456789")))  # fmt: skip
     return (
-        f"However much position is mixed in, the outputs give the meaning away: nothing below 1/(L² + L) samples per dimension,"
-        f" an error within {max(map(abs, off.values())):.2f} ± {half:.2f} of the predicted one between, and exact recovery above"
+        "However much position is mixed in, the outputs give the meaning away: nothing below 1/(L² + L) samples per"
+        " dimension,"
+        f" an error within {max(map(abs, off.values())):.2f} ± {half:.2f} of the predicted one between, and exact"
+        " recovery above"
         f" 1/L in {exact:.0%} of runs"
     )
 
@@ -171,7 +173,8 @@ CLAIM = Claim(
     version=1,
     statement=(
         "The outputs tell all about meaning at alpha = 1/L, however much position is mixed in (60 % here): for two and three"
-        " tokens message passing learns nothing below 1/(L^2 + L) (to 2 %), has the predicted error between, to 0.08 (guessing zero has 1), and"
+        " tokens message passing learns nothing below 1/(L^2 + L) (to 2 %), has the predicted error between, to 0.08"
+        " (guessing zero has 1), and"
         " recovers the teacher exactly above 1/L in more than 75 % of runs."
     ),
     formula=r"\alpha(V)=\frac{V(1-V)}{L V-T(V)},\qquad\alpha(1)=\frac{1}{L^2+L},\quad\alpha(0)=\frac1L",
@@ -212,7 +215,8 @@ CLAIM = Claim(
     ],
     unseen="The shape of the error just above 1/(L^2 + L), where message passing scatters most at these sizes.",
     design=(
-        "In a pilot errors scattered by 0.06 at d = 1200 and were up to 0.02 above V there: below 1/L message passing has large"
+        "In a pilot errors scattered by 0.06 at d = 1200 and were up to 0.02 above V there: below 1/L message passing"
+        " has large"
         " effects of the size, and an extrapolation would need ten times the runs. Hence one large size and an absolute"
         " tolerance; a true theory is supported in 97 % of resampled runs."
     ),

@@ -15,6 +15,8 @@ from attlas.claims.figure import COLOURS
 from attlas.claims.verdict import Test, about
 from attlas.numerics import stream
 
+Row = tuple[str, dict[str, Any], float, float, float | None]  # of `gather`
+
 BRANCHES = ("positional", "semantic")
 COLOUR = {"positional": COLOURS[1], "semantic": COLOURS[0]}  # the same in every figure and on the page
 LIMIT = " at d = infinity"  # how tests are named whose number is extrapolated
@@ -44,13 +46,13 @@ class Student(Settings):
 
 
 def own_stream(seed: int, *names: str) -> int:
-    """Return a seed of its own for these names: tasks of different sizes share no random number."""
+    """Return a seed of its own for these names: what they tell apart shares no random number."""
     return int(stream(seed, *names).integers(1 << 62))
 
 
-def draw_task(model: positional.Model, d: int, alpha: float, seed: int) -> positional.Task:
-    """Draw a task that shares no random number with those of other sizes."""
-    return positional.sample(model, d, alpha, own_stream(seed, "task", str(d)))
+def draw_task(point: Any, alpha: float, seed: int) -> positional.Task:
+    """Draw a task that shares no random number with those of other settings and sizes."""
+    return positional.sample(point.model, point.d, alpha, own_stream(seed, "task", point.label, str(point.d)))
 
 
 def part(task: positional.Task, alpha: float) -> positional.Task:

@@ -1,9 +1,8 @@
-"""positional.state-evolution: both minima against the theory, and a setting in which the theory says that it is not exact."""
+"""positional.state-evolution: both minima against the theory, and a setting in which theory calls itself inexact."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Sweep
@@ -30,9 +29,10 @@ if TYPE_CHECKING:
 
 EPS = {"loss": 0.03, "test": 0.05, "order": 0.03, "q": 0.06}  # of means over settings
 EACH = 0.05  # of the loss in each
+WAYS = {"positional": "by position", "semantic": "by meaning"}
 WORDS = {"loss": "loss", "test": "test error", "order": "position or meaning", "q": "norm"}
 JUMPS = 0.1  # share of the response carried by jumps above which the theory is not to be used
-OFF = 1.1  # meaning over theory there, at least
+OFF = 1.05  # meaning over theory there, at least
 KEPT_SHARE = "fits that stay in their minimum"
 
 
@@ -54,7 +54,7 @@ def measure(point: Point, seed: int) -> Result:
     The positional loss is divided by the spread of the teacher's attention in the data, whose mean is 1.
     """
     model = point.model
-    task = draw_task(model, point.d, point.alpha, seed)
+    task = draw_task(point, point.alpha, seed)
     result: Result = {"converged": True}
     for branch, found in minima(task).items():
         expected = theory(model, point.alpha, branch)
@@ -70,7 +70,7 @@ def measure(point: Point, seed: int) -> Result:
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """Every number over theory tends to 1 where no jumps are; where they carry a tenth, meaning is 10 % off at least."""
+    """Every number over theory tends to 1 where no jumps are; where they carry a tenth, meaning is 5 % off at least."""
     exact, jumping = ([m for m in measurements if (m.result["semantic_jumps"] > JUMPS) is off] for off in (False, True))
     if not exact or not jumping:
         raise Undecided("needs settings in which theory is exact, and one in which it says that it is not")
@@ -97,7 +97,28 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
-    """Losses over theory against 1/d."""
+    """Losses, errors and overlaps over theory against 1/d; losses and errors themselves against samples."""
+    return _over_theory(measurements) + _against_samples(measurements, "loss") + _against_samples(measurements, "test")
+
+
+def _against_samples(measurements: Sequence[Measurement[Point]], key: str) -> list[Series]:
+    """Return losses or test errors against alpha, of models with unit tokens: what the explorer lays over its curves."""
+    rows = [
+        (
+            WAYS[branch],
+            {"mixture": m.point.mixture, "encoding": m.point.encoding, "d": m.point.d},
+            m.point.alpha,
+            m.result[f"{branch}_{key}"] * m.result[f"{branch}_said_{key}"],
+            m.result[f"{branch}_said_{key}"],
+        )
+        for branch in BRANCHES
+        for m in measurements
+        if m.result[f"{branch}_kept"] and m.point.token_scale == 1
+    ]
+    return gather(rows, "alpha", WORDS[key])
+
+
+def _over_theory(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     rows = [
         (f"{branch} {WORDS[key]}", {"at": m.point.label}, 1 / m.point.d, m.result[f"{branch}_{key}"], 1.0)
         for branch in BRANCHES
@@ -113,7 +134,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     figure, axes = panels(2, width=5)
     models = list(dict.fromkeys(m.point.label for m in measurements))
     for axis, key in zip(axes, ("loss", "order"), strict=True):
-        for mine in series(measurements):
+        for mine in _over_theory(measurements):
             branch, _, what = mine.name.partition(" ")
             if what != WORDS[key]:
                 continue
@@ -152,11 +173,13 @@ _JUMPS = {"mixture": 0.3, "encoding": 1.0, "token_scale": 0.5, "decay": 0.01, "a
 
 CLAIM = Claim(
     id="positional.state-evolution",
-    version=1,
+    version=2,
     statement=(
-        "Both minima are what the theory says as d grows, on average over three settings without jumps: losses and overlaps with"
-        " position and meaning to 3 % (the loss of each setting to 5 %), test errors to 5 %, norms to 6 %. In the published setting with few samples (alpha = 0.8), where the theory"
-        " reports that jumps carry a fifth of the response, meaning is more than 10 % above it."
+        "Both minima are what the theory says as d grows, on average over three settings without jumps: losses and"
+        " overlaps with"
+        " position and meaning to 3 % (the loss of each setting to 5 %), test errors to 5 %, norms to 6 %. In the"
+        " published setting with few samples (alpha = 0.8), where the theory"
+        " reports that jumps carry a fifth of the response, meaning is more than 5 % above it."
     ),
     formula=r"\frac{\text{simulation}}{\text{theory}}\to1\quad(d\to\infty),\qquad\text{jump share}=0",
     source="cui2024phase, the state evolution; our derivation with the global proximal map",
@@ -165,7 +188,7 @@ CLAIM = Claim(
         "quick": Sweep(
             [Point(mixture=o, encoding=c, alpha=a, d=d) for o, c, a in _EXACT for d in (60, 100, 160, 250)]
             + [Point(**_JUMPS, d=d) for d in (150, 250, 400, 700)],
-            seeds=(40, 30, 30, 50) * 3 + (30, 20, 16, 16),
+            seeds=(40, 30, 30, 50) * 3 + (40, 24, 20, 24),
         ),
         "full": Sweep(
             [Point(mixture=o, encoding=c, alpha=a, d=d) for o, c, a in _EXACT for d in (64, 128, 256, 512)]
@@ -202,7 +225,8 @@ CLAIM = Claim(
     ],
     unseen="Errors of the theory below its tolerances; settings in which jumps carry a few per cent.",
     design=(
-        "A pilot gave standard errors of 0.3 to 1.2 % of the limits. Most numbers are averaged over the settings, since 24 separate"
+        "A pilot gave standard errors of 0.3 to 1.2 % of the limits. Most numbers are averaged over the settings,"
+        " since 24 separate"
         " extrapolations would meet a chance misfit of the law 1/d in one run of five; with these seeds a true theory is"
         " supported in more than 97 % of resampled runs."
     ),

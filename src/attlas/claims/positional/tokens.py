@@ -1,7 +1,7 @@
 """positional.tokens: one token hides its teacher from message passing where two do not.
 
-With one token |z| itself is seen (phase retrieval). An informed start, with 99.5 % of the teacher, tells what could be found;
-the usual one, what is found. Runs that end short are used as they are: either they have found the teacher or not.
+With one token |z| itself is seen (phase retrieval). An informed start, with 99.5 % of the teacher, tells what could be
+found; the usual one, what is found. Runs that end short are used as they are: either they have found the teacher or not.
 """
 
 from collections.abc import Sequence
@@ -152,8 +152,10 @@ def finding(numbers: Numbers) -> str:
 
     informed = [value for name, value in numbers.items() if name.startswith("informed starts") and name[-1].isdigit()]
     return (
-        f"One token has a hard phase and more have none: with one token just above alpha = 1, {min(of('usual', '1')):.0%} of usual"
-        f" starts and {min(informed):.0%} of informed ones find the teacher; with two, {min(of('usual', '2')):.0%} of usual starts"
+        "One token has a hard phase and more have none: with one token just above alpha = 1,"
+        f" {min(of('usual', '1')):.0%} of usual"
+        f" starts and {min(informed):.0%} of informed ones find the teacher; with two, {min(of('usual', '2')):.0%} of"
+        " usual starts"
         f" do just above alpha = 1/2"
     )
 
@@ -196,7 +198,8 @@ CLAIM = Claim(
     draw=draw,
     cost=cost,
     caption=(
-        "Errors of message passing against samples, every run a point, from the usual start and from one that knows 99.5 % of"
+        "Errors of message passing against samples, every run a point, from the usual start and from one that knows"
+        " 99.5 % of"
         " the teacher. Lines are the fixed points of the theory: where the line bends back, the best error is zero and the"
         " usual start does not reach it (hard)."
     ),

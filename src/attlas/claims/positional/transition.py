@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EPS, EACH = 0.04, 0.08  # of alpha_c: of the mean over models, and of each
-FALL = 0.1  # of the fall of the test error at the switch
+FALL = 0.12  # of the fall of the test error at the switch
 ENDS = (0.5, 1.6)  # of the predicted switch: between these the losses are compared
 LOWER = 1e-3  # of the loss: by this much a third minimum would be lower
 SWITCH, DROP, THIRD = "switch over theory", "fall of the test error over theory", "random starts that end no lower"
@@ -67,7 +67,7 @@ def measure(point: Point, seed: int) -> Result:
     """
     model = point.model
     at, slope, fall, known = expected(model)
-    task = draw_task(model, point.d, ENDS[1] * at, seed)
+    task = draw_task(point, ENDS[1] * at, seed)
     step, steps, gaps, found = 1.0, [], [], []
     for _ in range(2):
         data = part(task, step * at)
@@ -137,9 +137,9 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for i, (name, mine) in enumerate(zip(models, series(measurements), strict=True)):
         drawn(right, mine, name, color=COLOURS[i], fmt=MARKERS[i], linestyle="none")
     left.axhline(0, **THEORY)
-    for y, words, branch in ((0.97, "meaning is better", "semantic"), (0.03, "position is better", "positional")):
-        left.text(0.02, y, words, color=COLOUR[branch], fontsize=9, transform=left.transAxes,
-                  va="top" if y > 0.5 else "bottom")  # fmt: skip
+    for height, words, branch in ((0.97, "meaning is better", "semantic"), (0.03, "position is better", "positional")):
+        left.text(0.02, height, words, color=COLOUR[branch], fontsize=9, transform=left.transAxes,
+                  va="top" if height > 0.5 else "bottom")  # fmt: skip
     left.margins(x=0.2)
     left.set(xlabel=f"samples alpha = n/d (d = {largest})", ylabel="loss by position / loss by meaning - 1")
     right.set(xlabel="1/d", ylabel="switch / predicted switch", xlim=(0, None))
@@ -175,11 +175,11 @@ def _swapped(result: Result, _: float) -> Result:
 
 CLAIM = Claim(
     id="positional.transition",
-    version=1,
+    version=2,
     statement=(
         "With few samples the lower minimum of the loss attends by position, above a certain alpha = n/d by meaning. For"
         " three teachers and encodings the losses cross where the theory says, to 4 % on average and 8 % each, and there the"
-        " test error of the lower minimum falls by what it says, to 10 %."
+        " test error of the lower minimum falls by what it says, to 12 %."
     ),
     formula=r"\ell_{\text{positional}}(\alpha_c)=\ell_{\text{semantic}}(\alpha_c)",
     source="cui2024phase, the phase transition; the strength of the encoding is ours",
@@ -187,7 +187,7 @@ CLAIM = Claim(
     tiers={
         "quick": Sweep(
             [Point(mixture=o, encoding=c, d=d) for o, c in _MODELS for d in (60, 100, 160, 250)],
-            seeds=(26, 18, 18, 36) * 3,
+            seeds=(26, 18, 18, 40) * 3,
         ),
         "full": Sweep(
             [Point(mixture=o, encoding=c, d=d) for o, c in (*_MODELS, (0.3, 2.0), (0.1, 4.0)) for d in (80, 160, 320, 500)],
@@ -218,7 +218,8 @@ CLAIM = Claim(
     unseen="A third minimum that no random start finds; teachers with more tokens or of a larger rank.",
     design=(
         "In a pilot the switch of one data set scattered by 0.7/sqrt(d) (omega = 0.5) to 1.0/sqrt(d) after division by the"
-        " spread, hence a standard error of 0.6 % of the mean over models at d = infinity. With these seeds `attlas power` finds a"
+        " spread, hence a standard error of 0.6 % of the mean over models at d = infinity. With these seeds `attlas"
+        " power` finds a"
         " true theory supported in 97 % of runs or more; two pilot runs supported it."
     ),
 )  # fmt: skip

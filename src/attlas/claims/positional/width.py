@@ -143,8 +143,9 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for mine in _overlaps(measurements):
         rank, over = mine.settings["rank"], mine.settings["over"]
         i = [1, 2, 4, 8].index(rank) if rank in (1, 2, 4, 8) else 4
-        drawn(right, mine, f"r = {rank}, {over:g} of the threshold", color=COLOURS[i], fmt=MARKERS[i] + ("-" if over > 1 else ":"),
-              markerfacecolor=COLOURS[i] if over > 1 else "white")  # fmt: skip
+        look = ("-", COLOURS[i]) if over > 1 else (":", "white")
+        name = f"r = {rank}, {over:g} of the threshold"
+        drawn(right, mine, name, color=COLOURS[i], fmt=MARKERS[i] + look[0], markerfacecolor=look[1])
     right.set(xlabel="token dimension d", ylabel="overlap with the teacher", xscale="log", yscale="log")
     ticks(right, {m.point.d for m in measurements if m.point.d})
     right.legend(frameon=False, fontsize=8)
@@ -169,8 +170,10 @@ def finding(numbers: Numbers) -> str:
         raise LookupError(OVER)
     half = max(numbers[f"{name} ±"] for name in near)
     return (
-        f"The threshold of learning runs from 1/(L² + L) at rank one to that of extensive width: the information in the outputs"
-        f" is {min(near.values()):.3f} to {max(near.values()):.3f} (± {half:.3f}) times one over the formula, and below it what a"
+        "The threshold of learning runs from 1/(L² + L) at rank one to that of extensive width: the information in"
+        " the outputs"
+        f" is {min(near.values()):.3f} to {max(near.values()):.3f} (± {half:.3f}) times one over the formula, and"
+        " below it what a"
         f" spectral method sees falls like d to the power {min(powers):.2f} to {max(powers):.2f}"
     )
 
@@ -198,8 +201,8 @@ CLAIM = Claim(
         ),
         "full": Sweep(
             [*(Point(tokens=L, rank=r) for L in (2, 3, 4) for r in (1, 2, 4, 8, 32, 128)),
-             *(Point(tokens=L, rank=r, over=over, d=d) for L in (2, 3) for r, over in ((2, 0.6), (4, 0.6), (1, 2.5), (4, 2.5))
-               for d in (125, 250, 500, 1000))],
+             *(Point(tokens=L, rank=r, over=over, d=d) for L in (2, 3)
+               for r, over in ((2, 0.6), (4, 0.6), (1, 2.5), (4, 2.5)) for d in (125, 250, 500, 1000))],
             seeds=(100,) * 18 + (60, 40, 20, 10) * 8,
         ),
     },
@@ -209,7 +212,8 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Left: threshold over the rank against the rank, one over the information drawn (points) and the formula (lines);"
-        " dotted lines are the value at extensive width. Right: squared overlap of a spectral method with the teacher against"
+        " dotted lines are the value at extensive width. Right: squared overlap of a spectral method with the teacher"
+        " against"
         " d, above the threshold (filled) and below (open). Points are means with standard errors."
     ),
     finding=finding,
@@ -232,7 +236,8 @@ CLAIM = Claim(
         " recovery at rank above one."
     ),
     design=(
-        "In a pilot the information of 4000 draws scattered by 1 to 4 %, and overlaps below the threshold fell like d to -0.5, to"
+        "In a pilot the information of 4000 draws scattered by 1 to 4 %, and overlaps below the threshold fell like d"
+        " to -0.5, to"
         " 0.07: twice the seeds there tell it from -0.3 with probability above 0.95."
     ),
 )  # fmt: skip
