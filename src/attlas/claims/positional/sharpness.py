@@ -84,7 +84,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         tests.append(Test(f"logarithm of the {RATIO}, {name}", mean(logs), above(float(np.log(SHARPER)))))
     tests.append(Test(SETTLES, share([m.result["below"] for m in kept]), above(MOST[1])))
     tests.append(Test(LEAVES, share([m.result["above"] for m in kept]), below(MOST[0])))
-    for encoding, region in ((WEAK, above(0.1)), (STRONG, below(0.5))):
+    for encoding, region in ((WEAK, above(0.05)), (STRONG, below(0.5))):
         own = [m.result["finds"] for m in kept if m.point.encoding == encoding]
         tests.append(Test(f"{FINDS}, c = {encoding:g}", share(own), region))
     ratios = {
@@ -168,12 +168,12 @@ _SETTINGS = ((0.3, 2.5, 6.0), (0.3, 3.0, 3.2), (0.3, 3.0, 12.0), (0.3, 5.0, 4.0)
 
 CLAIM = Claim(
     id="positional.sharpness",
-    version=2,
+    version=3,
     statement=(
         "The positional minimum is the sharper one, by a factor of at least 1.5 in the top eigenvalue of the Hessian, for"
         " encodings from 2.5 to 5 and alpha from 3.2 to 12. Descent from beside it settles in it with steps of 0.8 times"
         " 2/sharpness (more than 90 %) and not with 1.25 times (less than 10 %). Leaving it is not finding meaning: with"
-        " nearly the largest step that the semantic minimum holds, more than 10 % end there at c = 2.5, but fewer than 50 %"
+        " nearly the largest step that the semantic minimum holds, more than 5 % end there at c = 2.5, but fewer than 50 %"
         " at c = 5."
     ),
     formula=r"\lambda_{\max}(\nabla^2_{\text{positional}})>1.5\,\lambda_{\max}(\nabla^2_{\text{semantic}})",
@@ -209,9 +209,8 @@ CLAIM = Claim(
         " (c below 2), where there is no positional minimum to compare with."
     ),
     design=(
-        "In pilots the logarithm of the ratio scattered by 0.05 from data set to data set. Shares near one half need"
-        " 44 data sets"
-        " to be told from 0.1; at c = 2.5 some lose a minimum at this size, and those are left out and counted. With these"
-        " seeds a true claim is supported in 97 % of runs."
+        "In pilots the logarithm of the ratio scattered by 0.05 from data set to data set, and 31 to 57 % of the largest steps"
+        " found meaning at c = 2.5: 48 data sets tell such a share from 0.05. Some data sets lose a minimum there at this size;"
+        " they are left out and counted."
     ),
 )  # fmt: skip
