@@ -1,0 +1,225 @@
+"""positional.transition: where the losses of the two minima cross, and how much changes there.
+
+Two steps of Newton's iteration on one growing data set find where its losses cross. The positional loss is divided by the
+spread of the teacher's attention in the data (`kit.spread`), whose chance deviations would be most of the scatter.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import PositiveInt
+
+from attlas import positional
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Sweep
+from attlas.claims.estimate import Exact, finite_size, share
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
+from attlas.claims.finding import span
+from attlas.claims.mutation import Mutation, changed, scaled
+from attlas.claims.positional.kit import (
+    BRANCHES,
+    COLOUR,
+    LIMIT,
+    SIZES,
+    Student,
+    draw_task,
+    minima,
+    part,
+    reaches,
+    spread,
+    switch,
+    theory,
+)
+from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Test, Verdict, about, above, decide
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EPS, EACH = 0.04, 0.08  # of alpha_c: of the mean over models, and of each
+FALL = 0.12  # of the fall of the test error at the switch
+ENDS = (0.5, 1.6)  # of the predicted switch: between these the losses are compared
+LOWER = 1e-3  # of the loss: by this much a third minimum would be lower
+SWITCH, DROP, THIRD = "switch over theory", "fall of the test error over theory", "random starts that end no lower"
+
+
+class Point(Student):
+    """A model, and the size at which its switch is looked for."""
+
+    d: PositiveInt
+
+
+@lru_cache(maxsize=32)
+def expected(model: positional.Model) -> tuple[float, float, float, bool]:
+    """Return the predicted switch, the slope of (loss by position/loss by meaning) there, the fall, and whether found."""
+    at, known = switch(model)
+    place, meaning = (theory(model, at, branch) for branch in BRANCHES)
+    slope = at * (place.envelope - meaning.envelope) / meaning.loss
+    return at, slope, place.test - meaning.test, known and place.converged and meaning.converged
+
+
+def measure(point: Point, seed: int) -> Result:
+    """Compare both minima at the predicted switch and where Newton's step leads; return where their losses cross.
+
+    ``steps`` and ``gaps`` are the two alphas, over the predicted switch, and (positional - semantic)/semantic losses there.
+    ``lower`` is by what share a fit from a random start ends below both.
+    """
+    model = point.model
+    at, slope, fall, known = expected(model)
+    task = draw_task(point, ENDS[1] * at, seed)
+    step, steps, gaps, found = 1.0, [], [], []
+    for _ in range(2):
+        data = part(task, step * at)
+        found.append(minima(data))
+        steps.append(step)
+        gaps.append(found[-1]["positional"].loss / spread(data) / found[-1]["semantic"].loss - 1)
+        step = float(np.clip(step - gaps[-1] / slope, *ENDS))
+    first = found[0]
+    other = positional.minimise(part(task, at), "random", throw=False)
+    least = min(one.loss for one in first.values())
+    return {
+        "switch": step,
+        "fall": (first["positional"].test - first["semantic"].test) / fall,
+        "steps": np.array(steps),
+        "gaps": np.array(gaps),
+        "alpha_c": at,
+        "slope": slope,
+        "kept": np.array([one.mechanism == branch for pair in found for branch, one in pair.items()]),
+        "lower": 1 - other.loss / least,
+        "loss": least,
+        "converged": known and all(one.converged for pair in found for one in pair.values()),
+    }
+
+
+def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
+    """The losses cross where theory says, to 4 % on average and 8 % each; the test error falls there by what it says."""
+    every = finite_size([(m.point.d, m.result["switch"]) for m in measurements], sizes=SIZES)
+    tests = [Test(f"{SWITCH}, mean{LIMIT}", every, about(1, EPS), 1.0)]
+    tests += reaches(measurements, SWITCH, lambda m: m.result["switch"], EACH)
+    tests += reaches(measurements, DROP, lambda m: m.result["fall"], FALL)
+    tests.append(Test(THIRD, share([m.result["lower"] < LOWER for m in measurements]), above(0.9)))
+    tests.append(Test("smallest loss", Exact(min(m.result["loss"] for m in measurements)), above(0)))
+    lost = 1 - float(np.mean([m.result["kept"] for m in measurements]))
+    places = {f"predicted switch, {m.point.label}": m.result["alpha_c"] for m in measurements}
+    return decide(
+        tests,
+        f"the losses cross at {every.value:.3f} times the predicted alpha, in the mean over models",
+        {"share of fits that left their minimum": lost} | places,
+    )
+
+
+def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    """Where the losses cross, over theory, against 1/d."""
+    rows = [
+        ("switch", {"mixture": m.point.mixture, "encoding": m.point.encoding}, 1 / m.point.d, m.result["switch"], 1.0)
+        for m in measurements
+    ]
+    return gather(rows, "1/d", "switch / predicted switch")
+
+
+def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
+    """Draw the difference of the losses against alpha at the largest size, and the switch over theory against 1/d."""
+    figure, (left, right) = panels(2)
+    largest = max(m.point.d for m in measurements)
+    models = list(dict.fromkeys(m.point.label for m in measurements))
+    for i, name in enumerate(models):
+        own = [m for m in measurements if m.point.label == name and m.point.d == largest]
+        if not own:
+            continue
+        at, slope = own[0].result["alpha_c"], own[0].result["slope"]
+        x, y = (np.concatenate([m.result[key] for m in own]) for key in ("steps", "gaps"))
+        left.plot(at * x, y, MARKERS[i], color=COLOURS[i], markersize=3, alpha=0.5, markeredgewidth=0)
+        ends = np.array([0.8, 1.2])
+        left.plot(at * ends, slope * (ends - 1), **(THEORY | {"color": COLOURS[i]}))
+        left.annotate(name, (at * 1.2, slope * 0.2), textcoords="offset points", xytext=(4, 2 - 12 * (i % 2)),
+                      fontsize=8, color=COLOURS[i])  # fmt: skip
+    for i, (name, mine) in enumerate(zip(models, series(measurements), strict=True)):
+        drawn(right, mine, name, color=COLOURS[i], fmt=MARKERS[i], linestyle="none")
+    left.axhline(0, **THEORY)
+    for height, words, branch in ((0.97, "meaning is better", "semantic"), (0.03, "position is better", "positional")):
+        left.text(0.02, height, words, color=COLOUR[branch], fontsize=9, transform=left.transAxes,
+                  va="top" if height > 0.5 else "bottom")  # fmt: skip
+    left.margins(x=0.2)
+    left.set(xlabel=f"samples alpha = n/d (d = {largest})", ylabel="loss by position / loss by meaning - 1")
+    right.set(xlabel="1/d", ylabel="switch / predicted switch", xlim=(0, None))
+    right.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def cost(point: Point) -> Cost:
+    """Expect five fits of some twenty steps, and the theory."""
+    n = 5 * point.d
+    return Cost(0.02 + 5 * (0.002 + 25 * 2e-9 * n * point.d), int(150_000_000 + 64 * n * point.d))
+
+
+def finding(numbers: Numbers) -> str:
+    """Say where the switch is, and how near theory."""
+    name = f"{SWITCH}, mean{LIMIT}"
+    found, half = numbers[name], numbers[f"{name} ±"]
+    places = span((value for name, value in numbers.items() if name.startswith("predicted switch, ")), ".2f")
+    drops = [value for name, value in numbers.items() if name.startswith(DROP) and name.endswith(LIMIT)]
+    return (
+        f"More data flip the best layer from position to meaning, abruptly: at {found:.3f} ± {half:.3f} times the predicted"
+        f" alpha (which is {places}), where the test error falls by {span(drops)} times what theory says"
+    )
+
+
+_MODELS = ((0.3, 3.0), (0.3, 5.0), (0.5, 3.0))
+
+
+def _swapped(result: Result, _: float) -> Result:
+    """Meaning first: the losses change their names."""
+    return {"switch": float(np.clip(1 + result["gaps"][0] / result["slope"], *ENDS)), "fall": -result["fall"]}
+
+
+CLAIM = Claim(
+    id="positional.transition",
+    version=2,
+    statement=(
+        "With few samples the lower minimum of the loss attends by position, above a certain alpha = n/d by meaning. For"
+        " three teachers and encodings the losses cross where the theory says, to 4 % on average and 8 % each, and there the"
+        " test error of the lower minimum falls by what it says, to 12 %."
+    ),
+    formula=r"\ell_{\text{positional}}(\alpha_c)=\ell_{\text{semantic}}(\alpha_c)",
+    source="cui2024phase, the phase transition; the strength of the encoding is ours",
+    settings=Point,
+    tiers={
+        "quick": Sweep(
+            [Point(mixture=o, encoding=c, d=d) for o, c in _MODELS for d in (60, 100, 160, 250)],
+            seeds=(26, 18, 18, 40) * 3,
+        ),
+        "full": Sweep(
+            [Point(mixture=o, encoding=c, d=d) for o, c in (*_MODELS, (0.3, 2.0), (0.1, 4.0)) for d in (80, 160, 320, 500)],
+            seeds=(80, 60, 60, 80) * 5,
+        ),
+    },
+    measure=measure,
+    judge=judge,
+    draw=draw,
+    cost=cost,
+    caption=(
+        "Left: relative difference of the losses of the two minima against samples, each point a data set at the largest"
+        " size; lines are the theory near the switch. Right: where the losses cross over the prediction, against 1/d; the"
+        " line is exact agreement. Points on the right are means over data sets with standard errors."
+    ),
+    finding=finding,
+    series=series,
+    mutations=[
+        Mutation("alpha_c of the theory times {size:g}", (1.02, 1.08, 1.2), 1.08,
+                 change=changed(lambda result, size: {"switch": result["switch"] / size})),
+        Mutation("alpha_c of the theory times {size:g} (too early)", (0.98, 0.92, 0.8), 0.92,
+                 change=changed(lambda result, size: {"switch": result["switch"] / size})),
+        Mutation("the switch changes the test error {size:g} times as much: it is smooth", (0.9, 0.5, 0.0), 0.5,
+                 change=scaled("fall")),
+        Mutation("branches swapped: meaning first", (1.0,), 1.0, change=changed(_swapped)),
+        Mutation("the teacher leaks: losses times {size:g}", (0.0,), 0.0, change=scaled("loss")),
+    ],
+    unseen="A third minimum that no random start finds; teachers with more tokens or of a larger rank.",
+    design=(
+        "In a pilot the switch of one data set scattered by 0.7/sqrt(d) (omega = 0.5) to 1.0/sqrt(d) after division by the"
+        " spread, hence a standard error of 0.6 % of the mean over models at d = infinity. With these seeds `attlas"
+        " power` finds a"
+        " true theory supported in 97 % of runs or more; two pilot runs supported it."
+    ),
+)  # fmt: skip

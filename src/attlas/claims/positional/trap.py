@@ -1,0 +1,235 @@
+"""positional.trap: which minimum training from a small random start ends in, over encodings, samples and steps.
+
+Where the theory calls the positional minimum stable, descents end there long after the other minimum is lower. Where it
+calls it unstable, or without an encoding, they find meaning. Steps are in units of 2/sharpness, the largest that a minimum
+holds; runs that have not converged are counted by where they are.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import PositiveFloat, PositiveInt
+
+from attlas import positional
+from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Sweep, Unfinished
+from attlas.claims.estimate import Exact, Undecided, mean, share
+from attlas.claims.figure import COLOURS, MARKERS, panels
+from attlas.claims.mutation import Mutation, changed
+from attlas.claims.positional.kit import COLOUR, Student, draw_task, own_stream, theory
+from attlas.claims.series import Series, gather
+from attlas.claims.verdict import Test, Verdict, above, below, decide
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STEPS = {"slow": 0.3, "fast": 0.8}  # of 2/sharpness
+WAYS = {"slow": "descent, small steps", "fast": "descent, large steps", "lbfgs": "L-BFGS"}
+MOST = 2000  # steps of a descent
+EACH, ALL, LBFGS = 0.5, 0.8, 0.5  # shares that must end in the positional minimum, or find meaning
+LOSES = 1.5  # test error of the positional minimum over that of the other, at least
+TRAPPED, FREE = "descents trapped", "descents that find meaning"
+
+
+class Point(Student):
+    """A model, samples and a size."""
+
+    alpha: PositiveFloat
+    d: PositiveInt = 100
+
+    @property
+    def label(self) -> str:
+        """The settings in words."""
+        return f"c = {self.encoding:g}, alpha = {self.alpha:g}"
+
+
+def measure(point: Point, seed: int) -> Result:
+    """Train from random starts in three ways; say which minimum each is in at the end, and which minima there are.
+
+    ``slow``, ``fast`` and ``lbfgs`` are 1 in the positional minimum, -1 in the semantic one and 0 between. ``slope`` is the
+    theory's: above 1 a trace of meaning grows at the positional minimum.
+    """
+    model = point.model
+    task = draw_task(point, point.alpha, seed)
+    start = 0.1 * np.random.default_rng(own_stream(seed, "start", point.label, str(point.d))).standard_normal(point.d)
+    meaning = positional.minimise(task, "semantic", throw=False)
+    held, slope, over, loses = meaning, np.inf, np.nan, np.nan
+    if point.encoding:
+        place = positional.minimise(task, "positional", throw=False)
+        slope = theory(model, point.alpha, "positional").slope
+        if place.mechanism == "positional":
+            held, over, loses = place, place.loss / meaning.loss, place.test / meaning.test
+    limit = 2 / positional.sharpness(task, held.value, tol=1e-3).value
+    found = {
+        name: positional.minimise(task, start, "descent", step=size * limit, tol=1e-3, max_steps=MOST, throw=False)
+        for name, size in STEPS.items()
+    }
+    found["lbfgs"] = positional.minimise(task, start, throw=False)
+    codes = {"positional": 1, "semantic": -1, "between": 0}
+    return {name: codes[fit.mechanism] for name, fit in found.items()} | {
+        "slope": slope,
+        "exists": held is not meaning,
+        "over": over,
+        "loses": loses,
+        "step": limit,
+        "converged": all(fit.converged for fit in found.values()),
+    }
+
+
+def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
+    """Shares of starts that are trapped where the positional minimum is stable, and that find meaning where it is not."""
+    groups: dict[Point, list[Result]] = {}
+    for m in measurements:
+        groups.setdefault(m.point, []).append(m.result)
+    trap = {point: own for point, own in groups.items() if own[0]["slope"] < 1}
+    free = {point: own for point, own in groups.items() if own[0]["slope"] >= 1}
+    if not trap or not any(point.encoding for point in free):
+        raise Undecided("needs encodings with a stable positional minimum, and one with an unstable one")
+    tests = []
+    for name, sign, kind in ((TRAPPED, 1, trap), (FREE, -1, free)):
+        every = [r[way] == sign for own in kind.values() for r in own for way in STEPS]
+        tests.append(Test(name, share(every), above(ALL)))
+        for point, own in kind.items():
+            tests.append(Test(f"{name}, {point.label}", share([r["slow"] == sign for r in own]), above(EACH)))
+    tests.append(
+        Test("L-BFGS runs trapped", share([r["lbfgs"] == 1 for own in trap.values() for r in own]), above(LBFGS))
+    )
+    for key, name, region in (("over", "loss where trapped over the lower one", above(1)),
+                              ("loses", "test error where trapped over the better one", above(LOSES))):  # fmt: skip
+        worst = [mean([r[key] for r in own if np.isfinite(r[key])]) for own in trap.values()]
+        point, estimate = min(zip(trap, worst, strict=True), key=lambda pair: pair[1].interval()[0])
+        tests.append(Test(f"{name}, least, at {point.label}", estimate, region))
+    stands = np.mean([r["exists"] for own in free.values() for r in own])
+    tests.append(Test("positional minima where theory has none", Exact(float(stands)), below(0.5)))
+    numbers = {
+        f"L-BFGS runs trapped, {p.label}": float(np.mean([r["lbfgs"] == 1 for r in own])) for p, own in trap.items()
+    }
+    numbers |= {f"slope, {point.label}": own[0]["slope"] for point, own in groups.items() if point.encoding}
+    return decide(tests, "where theory has a stable positional minimum training ends in it", numbers)
+
+
+def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
+    """Share of starts that end in the positional minimum, against the encoding."""
+    rows = [
+        (WAYS[way], {"alpha": m.point.alpha, "d": m.point.d}, m.point.encoding, float(m.result[way] == 1), None)
+        for way in WAYS
+        for m in measurements
+    ]
+    return gather(rows, "encoding", "share that ends in the positional minimum")
+
+
+def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
+    """Draw what becomes of small steps at every setting as bars, and what being trapped costs."""
+    figure, (left, right) = panels(2, width=5)
+    places = sorted({m.point for m in measurements}, key=lambda p: (p.encoding, p.alpha))
+    for i, point in enumerate(places):
+        own = [m.result for m in measurements if m.point == point]
+        begin = 0.0
+        for sign, colour in ((1, COLOUR["positional"]), (0, "#bbbbbb"), (-1, COLOUR["semantic"])):
+            part = float(np.mean([r["slow"] == sign for r in own]))
+            left.barh(i, part, left=begin, color=colour, height=0.7)
+            begin += part
+        for j, way in enumerate(("slow", "fast", "lbfgs")):
+            right.plot(np.mean([r[way] == 1 for r in own]), i + 0.22 * (j - 1), MARKERS[j], color=COLOURS[2 + j],
+                       label=WAYS[way] if i == 0 else None)  # fmt: skip
+        if np.isfinite(own[0]["slope"]):
+            left.text(1.02, i, f"slope {own[0]['slope']:.2f}", va="center", fontsize=8)
+    names = [point.label for point in places]
+    left.set_yticks(range(len(places)), names)
+    right.set_yticks(range(len(places)), names)
+    for x, words, branch, side in ((0.02, "positional", "positional", "left"), (0.98, "semantic", "semantic", "right")):
+        left.text(x, 1.02, words, color=COLOUR[branch], ha=side, fontsize=9, transform=left.transAxes)
+    left.set(xlabel="share of descents, small steps", xlim=(0, 1.25))
+    left.set_xticks([0, 0.5, 1])
+    right.set(xlabel="share that ends in the positional minimum", xlim=(-0.05, 1.05))
+    right.legend(frameon=False, fontsize=8, loc="center left")
+    return figure
+
+
+def cost(point: Point) -> Cost:
+    """Expect 500 calls of the objective, and the theory."""
+    n = point.alpha * point.d
+    return Cost(0.05 + 600 * (2e-5 + 3e-9 * n * point.d), int(150_000_000 + 64 * n * point.d))
+
+
+def finding(numbers: Numbers) -> str:
+    """Say how often training is trapped, and where it is not."""
+    trapped, free, lbfgs = numbers[TRAPPED], numbers[FREE], numbers["L-BFGS runs trapped"]
+    low = numbers[f"{TRAPPED}, low"]
+    return (
+        f"A strong positional encoding traps training: {trapped:.0%} of descents from a random start (at least"
+        f" {low:.0%}) and"
+        f" {lbfgs:.0%} of L-BFGS runs end in the positional minimum although the other is lower; where the encoding is too"
+        f" weak to hold it, {free:.0%} find meaning"
+    )
+
+
+def _lets_go(sign: int) -> Callable[[Any, float], Any]:
+    """Return the change after which this share of the runs that ended in one minimum are in the other."""
+
+    def change(measurements: Sequence[Measurement[Point]], size: float) -> list[Measurement[Point]]:
+        return [
+            replace(m, result=m.result | {way: -sign for way in WAYS if m.result[way] == sign})
+            if (i * 0.618034) % 1 < size
+            else m
+            for i, m in enumerate(measurements)
+        ]
+
+    return change
+
+
+_TRAPS = ((3.0, 3.5), (3.0, 16.0), (4.0, 8.0), (5.0, 8.0))
+_FREE = ((0.0, 8.0), (1.25, 8.0), (1.5, 14.0))
+
+CLAIM = Claim(
+    id="positional.trap",
+    version=2,
+    statement=(
+        "Above the switch, training from a small random start stays with position as long as the positional minimum is"
+        " stable, which theory says (encodings c from 3 to 5, alpha from 3.5 to 16): more than 80 % of plain descents and"
+        " more than half of L-BFGS runs end there, at a higher loss and at least 1.5 times the test error of the other"
+        " minimum. With no encoding, or one too weak to be stable (c = 1.25 and 1.5), more than 80 % find meaning."
+    ),
+    formula=r"\left.\frac{\partial\theta_{\text{new}}}{\partial\theta}\right|_{\text{positional}}<1\;\Rightarrow\;\text{trapped}",
+    source="ours; cui2024phase compares the minima, not what training finds",
+    settings=Point,
+    tiers={
+        "quick": Sweep([Point(encoding=c, alpha=a) for c, a in (*_TRAPS, *_FREE)], seeds=26),
+        "full": Sweep(
+            [Point(encoding=c, alpha=a, d=200) for c, a in (*_TRAPS, (2.5, 8.0), (5.0, 16.0), *_FREE, (1.0, 8.0))], seeds=50
+        ),
+    },
+    measure=measure,
+    judge=judge,
+    draw=draw,
+    cost=cost,
+    caption=(
+        "Left: where plain descent from a random start ends (orange position, blue meaning, grey between), for each encoding"
+        " c and number of samples alpha; slopes below 1 are settings in which theory calls the positional minimum stable."
+        " Right: share that ends in the positional minimum, by small steps (0.3 of the largest that it holds), large ones"
+        " (0.8) and L-BFGS."
+    ),
+    finding=finding,
+    series=series,
+    unfinished=Unfinished.USED,
+    mutations=[
+        Mutation("the trap lets go of a share {size:g}", (0.1, 0.5, 1.0), 0.5, change=_lets_go(1)),
+        Mutation("training without a trap misses meaning in a share {size:g}", (0.1, 0.5, 1.0), 0.5, change=_lets_go(-1)),
+        Mutation("being trapped costs {size:g} of what it does", (1.0, 0.5), 0.5,
+                 change=changed(lambda result, size: {"loses": result["loses"] * size})),
+        Mutation("the trapped minimum is the lower one: losses times {size:g}", (0.5,), 0.5,
+                 change=changed(lambda result, size: {"over": result["over"] * size})),
+        Mutation("test labels leak: errors where trapped times {size:g}", (0.0,), 0.0,
+                 change=changed(lambda result, size: {"loses": result["loses"] * size})),
+    ],
+    unseen=(
+        "Starts that are large or lean to meaning; stochastic gradients and adaptive steps; encodings between 1.5 and 3,"
+        " where slopes come near 1 and small sizes let some runs go."
+    ),
+    design=(
+        "In pilots 90 to 99 % of descents were trapped at sizes from 80 to 100 and all runs without a trap found"
+        " meaning; 24 data"
+        " sets at each setting decide shares of 0.55 in each and 0.85 together with probability above 0.97."
+    ),
+)  # fmt: skip

@@ -1,0 +1,137 @@
+"""A fixed point of the state evolution: what the minimum of the loss has learned."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attlas.numerics import Solution
+
+Array = NDArray[np.float64]
+
+PRESENT = 0.01  # of m or theta: below it a mechanism is not used
+JUMPS = 1e-3  # share of the response carried by jumps that is still small beside other errors
+
+
+class Order(NamedTuple):
+    """Order parameters: q = sigma^2 |Q|^2/d, m = e.Q/sqrt(d) (position), theta = sigma^2 Q.Q*/d (meaning), and V."""
+
+    q: float
+    m: float
+    theta: float
+    V: float
+
+    @property
+    def order(self) -> "Order":
+        """Itself, so that a solution can be started from either."""
+        return self
+
+
+@dataclass(frozen=True)
+class FixedPoint(Solution[float]):
+    """One branch of the state evolution at one alpha.
+
+    Attributes
+    ----------
+    value, loss : float
+        Minimum of the objective over d.
+    test : float
+        E|y_hat - y|^2/d of a new sample (cui2024phase plots half of it).
+    train : float
+        The same mean over the data.
+    q, m, theta, V : float
+        Norm sigma^2 |Q|^2/d, position e.Q/sqrt(d), meaning sigma^2 Q.Q*/d, and response of the student.
+    envelope : float
+        d loss / d alpha.
+    slope : float
+        By how much a small amount of the other mechanism grows in one step of the state evolution: above 1 the branch is
+        unstable to it.
+    jump_share : float
+        Share of the response that is carried by jumps of the proximal map. Where it is not zero replica symmetry is broken,
+        and the numbers are an approximation.
+    replica : float
+        alpha E|dprox - I|^2: replica symmetry needs it below 1.
+    cosine : float
+        Q.Q*/(|Q| |Q*|).
+    attention : array of shape (2, 2)
+        Mean attention matrix of the student on new samples.
+    branch : str
+        "positional" or "semantic".
+    alpha : float
+        Samples over d.
+    rule_error : float
+        Largest relative change of sd^2, V and m or theta from the coarse quadrature to the one used, which bounds its error;
+        NaN at the coarse one (tol = 1e-4).
+    residual : float
+        Largest relative change of q, V and m or theta in one step.
+    history : array of shape (steps, 3)
+        q, V and m (or theta), step by step.
+    """
+
+    test: float = np.nan
+    train: float = np.nan
+    q: float = np.nan
+    m: float = np.nan
+    theta: float = np.nan
+    V: float = np.nan
+    envelope: float = np.nan
+    slope: float = np.nan
+    jump_share: float = np.nan
+    replica: float = np.nan
+    cosine: float = np.nan
+    attention: Array = field(default_factory=lambda: np.full((2, 2), np.nan))
+    branch: str = ""
+    alpha: float = np.nan
+    rule_error: float = np.nan
+
+    @property
+    def loss(self) -> float:
+        """Minimum of the objective over d."""
+        return self.value
+
+    @property
+    def order(self) -> Order:
+        """The order parameters, to start another solution from."""
+        return Order(self.q, self.m, self.theta, self.V)
+
+    @property
+    def mechanism(self) -> str:
+        """What the layer attends by, "positional", "semantic", or "none" where m and theta are below 0.01."""
+        return "positional" if abs(self.m) > PRESENT else "semantic" if abs(self.theta) > PRESENT else "none"
+
+    @property
+    def stable(self) -> bool:
+        """Whether the branch is a minimum also towards the other mechanism."""
+        return self.slope < 1
+
+    @property
+    def exact(self) -> bool:
+        """Whether replica symmetry holds, so that these are limits and no approximation."""
+        return self.jump_share == 0 and self.replica < 1
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before this number is used; empty where all is well."""
+        found = []
+        if not self.converged:
+            found.append(f"Not converged: {self.status}; {self.status.advice}.")
+        if self.jump_share > JUMPS:
+            found.append(
+                f"The theory is approximate here: jumps carry {self.jump_share:.2g} of the response, so replica symmetry is"
+                " broken."
+            )
+        elif self.jump_share > 0:
+            found.append(
+                f"Jumps carry {self.jump_share:.1g} of the response: the theory is not exact, but close enough to use."
+            )
+        if self.replica >= 1:
+            found.append(f"Replica symmetry is unstable here (alpha E|dprox - I|^2 = {self.replica:.3g}, not below 1).")
+        if self.mechanism != self.branch:
+            found.append(
+                f"There is no {self.branch} solution here: what is found attends by "
+                + ("neither place nor meaning." if self.mechanism == "none" else f"the other, {self.mechanism}.")
+            )
+        elif not self.stable:
+            found.append("This branch is unstable: a trace of the other mechanism grows.")
+        return tuple(found)
