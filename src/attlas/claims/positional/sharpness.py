@@ -209,8 +209,8 @@ CLAIM = Claim(
         " (c below 2), where there is no positional minimum to compare with."
     ),
     design=(
-        "In pilots the logarithm of the ratio scattered by 0.05 from data set to data set, and 31 to 57 % of the largest steps"
-        " found meaning at c = 2.5: 48 data sets tell such a share from 0.05. Some data sets lose a minimum there at this size;"
-        " they are left out and counted."
+        "In pilots the logarithm of the ratio scattered by 0.05 from data set to data set, and 31 to 57 % of the largest"
+        " steps found meaning at c = 2.5: 48 data sets tell such a share from 0.05. Some data sets lose a minimum there at"
+        " this size; they are left out and counted."
     ),
 )  # fmt: skip
