@@ -146,10 +146,10 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     left.axhline(1, **THEORY)
     left.annotate("best layer by place", (0.98, 1), xycoords=("axes fraction", "data"), ha="right", va="bottom",
                   textcoords="offset points", xytext=(0, 2), fontsize=8)  # fmt: skip
-    left.set(xlabel="samples alpha = n/d", ylabel="test error by position / baseline", xscale="log")
+    left.set(xlabel="samples alpha = n/d", ylabel="test error by position / baseline")
     right.axhline(1, **THEORY)
     right.set(xlabel="1/d", ylabel="crossing of meaning / predicted", xlim=(0, None))
-    left.legend(frameon=False, fontsize=8)
+    left.legend(frameon=False, fontsize=8, loc="center right")
     right.legend(frameon=False, fontsize=8)
     return figure
 

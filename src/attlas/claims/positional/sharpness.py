@@ -118,7 +118,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         own = [m.result for m in kept if m.point.label == name]
         x, y = ([r[key] for r in own] for key in ("semantic", "positional"))
         left.plot(x, y, "o", color=COLOURS[i], markersize=4, alpha=0.6, markeredgewidth=0)
-        left.annotate(name, (np.mean(x), np.mean(y)), textcoords="offset points", xytext=(8, -9), fontsize=8,
+        left.annotate(name, (np.mean(x), np.mean(y)), textcoords="offset points", xytext=(-8, 9) if i % 2 else (8, -9), ha="right" if i % 2 else "left", fontsize=8,
                       color=COLOURS[i])  # fmt: skip
         for key, marker, colour in (("below", "o", COLOUR["positional"]), ("above", "s", COLOUR["positional"]),
                                     ("finds", "^", COLOUR["semantic"])):  # fmt: skip
@@ -128,7 +128,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for factor, words in ((1, "equally sharp"), (2, "twice as sharp")):
         left.plot(ends, factor * ends, color="#555555", linewidth=1, linestyle="-" if factor == 1 else ":", label=words)
     left.set(xlabel="sharpness of the semantic minimum", ylabel="sharpness of the positional minimum",
-             xscale="log", yscale="log", xlim=(ends[0] * 0.8, ends[1] * 1.3))  # fmt: skip
+             xscale="log", yscale="log", xlim=(ends[0] * 0.5, ends[1] * 2))  # fmt: skip
     left.legend(frameon=False, fontsize=8)
     right.set_yticks(range(len(names)), names, fontsize=8)
     for marker, words, colour, face in (
@@ -137,7 +137,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         ("^", "finds meaning: largest step that it holds", COLOUR["semantic"], COLOUR["semantic"]),
     ):
         right.plot([], [], marker, color=colour, markerfacecolor=face, label=words)
-    right.set(xlabel="share of descents from the positional minimum", xlim=(-0.05, 1.05), ylim=(-0.5, len(names) + 1.2))
+    right.set(xlabel="share of descents", xlim=(-0.05, 1.05), ylim=(-0.5, len(names) + 1.2))
     right.legend(frameon=False, fontsize=8, loc="upper center")
     return figure
 

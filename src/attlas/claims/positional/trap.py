@@ -143,7 +143,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     left.set(xlabel="share of descents, small steps", xlim=(0, 1.25))
     left.set_xticks([0, 0.5, 1])
     right.set(xlabel="share that ends in the positional minimum", xlim=(-0.05, 1.05))
-    right.legend(frameon=False, fontsize=8, loc="center left")
+    right.legend(frameon=False, fontsize=8, loc="center")
     return figure
 
 
