@@ -216,9 +216,8 @@ CLAIM = Claim(
     ],
     unseen="A third minimum that no random start finds; teachers with more tokens or of a larger rank.",
     design=(
-        "In a pilot the switch of one data set scattered by 0.7/sqrt(d) (omega = 0.5) to 1.0/sqrt(d) after division by the"
-        " spread, hence a standard error of 0.6 % of the mean over models at d = infinity. With these seeds `attlas"
-        " power` finds a"
-        " true theory supported in 97 % of runs or more; two pilot runs supported it."
+        "In pilots the switch of one data set scattered by 0.7/sqrt(d) (omega = 0.5) to 1.0/sqrt(d) after division by the"
+        " spread, hence a standard error of 0.6 % of the mean over models at d = infinity. With these seeds a true theory is"
+        " supported in 96 % of resampled pilot runs."
     ),
 )  # fmt: skip
