@@ -118,8 +118,6 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         own = [m.result for m in kept if m.point.label == name]
         x, y = ([r[key] for r in own] for key in ("semantic", "positional"))
         left.plot(x, y, "o", color=COLOURS[i], markersize=4, alpha=0.6, markeredgewidth=0)
-        left.annotate(name, (np.mean(x), np.mean(y)), textcoords="offset points", xytext=(8, -9), fontsize=8,
-                      color=COLOURS[i])  # fmt: skip
         for key, marker, colour in (("below", "o", COLOUR["positional"]), ("above", "s", COLOUR["positional"]),
                                     ("finds", "^", COLOUR["semantic"])):  # fmt: skip
             right.plot(np.mean([r[key] for r in own]), i, marker, color=colour,
@@ -131,13 +129,15 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
              xscale="log", yscale="log", xlim=(ends[0] * 0.8, ends[1] * 1.3))  # fmt: skip
     left.legend(frameon=False, fontsize=8)
     right.set_yticks(range(len(names)), names, fontsize=8)
+    for i, label in enumerate(right.get_yticklabels()):
+        label.set_color(COLOURS[i])
     for marker, words, colour, face in (
         ("o", f"settles: step {BELOW:g} x 2/sharpness", COLOUR["positional"], COLOUR["positional"]),
         ("s", f"settles: step {ABOVE:g} x 2/sharpness", COLOUR["positional"], "white"),
         ("^", "finds meaning: largest step that it holds", COLOUR["semantic"], COLOUR["semantic"]),
     ):
         right.plot([], [], marker, color=colour, markerfacecolor=face, label=words)
-    right.set(xlabel="share of descents from the positional minimum", xlim=(-0.05, 1.05), ylim=(-0.5, len(names) + 1.2))
+    right.set(xlabel="share of descents", xlim=(-0.05, 1.05), ylim=(-0.5, len(names) + 1.2))
     right.legend(frameon=False, fontsize=8, loc="upper center")
     return figure
 
@@ -188,7 +188,8 @@ CLAIM = Claim(
     draw=draw,
     cost=cost,
     caption=(
-        "Left: sharpness of the two minima of each data set (top eigenvalue of the Hessian of the sum of losses). Right: of"
+        "Left: sharpness of the two minima of each data set (top eigenvalue of the Hessian of the sum of losses), in the"
+        " colours of the settings on the right. Right: of"
         " descents that begin beside the positional minimum, the share that settles in it, with steps below (filled) and"
         " above (open) 2/sharpness, and the share that finds meaning with 0.95 of the largest step that the semantic minimum"
         " holds (triangles)."
@@ -209,8 +210,10 @@ CLAIM = Claim(
         " (c below 2), where there is no positional minimum to compare with."
     ),
     design=(
-        "In pilots the logarithm of the ratio scattered by 0.05 from data set to data set, and 31 to 57 % of the largest"
-        " steps found meaning at c = 2.5: 48 data sets tell such a share from 0.05. Some data sets lose a minimum there at"
-        " this size; they are left out and counted."
+        "In pilots the logarithm of the ratio scattered by 0.05 from data set to data set, and 31 to 57 % of the"
+        " largest steps"
+        " found meaning at c = 2.5: 48 data sets tell such a share from 0.05. Some data sets lose a minimum there at"
+        " this size;"
+        " they are left out and counted."
     ),
 )  # fmt: skip

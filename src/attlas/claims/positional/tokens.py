@@ -129,7 +129,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         if phase:
             axis.axvspan(*phase, color="#bbbbbb", alpha=0.4, linewidth=0)
             axis.annotate("hard", (sum(phase) / 2, 0.97), ha="center", va="top", fontsize=9)
-    axes[0].legend(frameon=False, fontsize=8, loc="center left")
+    axes[-1].legend(frameon=False, fontsize=8, loc="upper right")
     return figure
 
 

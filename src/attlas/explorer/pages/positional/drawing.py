@@ -42,10 +42,12 @@ def summary(view: View[list[Run]]) -> str:
         if not place.stable:
             text += " The positional minimum is unstable: a trace of meaning grows, and training finds meaning."
         elif lower == "meaning":
-            text += " The positional one is stable all the same, and training from a small random start ends there."
+            text += (
+                " The positional one is stable all the same, and training from a small random start usually ends there."
+            )
     text += f" Fixed weights by place have test error {along.baseline:.4f} at best."
     crosses = np.isfinite(along.switch)
-    text += f" The losses cross at α = {along.switch:.3f}." if crosses else " The losses do not cross here."
+    text += f" The losses cross at α = {along.switch:.2f}." if crosses else " The losses do not cross here."
     return text if _here(view, "loss") else text + _elsewhere(view)
 
 
@@ -149,8 +151,8 @@ def draw_attention(view: View[list[Run]]) -> Figure:
         if i == 0:
             axes["yaxis"]["title"] = {"text": "from token"}
         titles.append({"text": name if there else f"{name}: none", "x": (low + high) / 2, "y": 1.02, "xref": "paper",
-                       "yref": "paper", "showarrow": False, "yanchor": "bottom"})  # fmt: skip
-    return {"data": traces, "layout": layout("to token", "from token", annotations=titles, height=300, **axes)}
+                       "yref": "paper", "showarrow": False, "xanchor": "center", "yanchor": "bottom"})  # fmt: skip
+    return {"data": traces, "layout": layout("to token", "from token", annotations=titles, margin={"t": 48}, **axes)}
 
 
 def attention_data(view: View[list[Run]]) -> str:
