@@ -267,7 +267,7 @@ CLAIM = Claim(
         " standard errors; 1500 layers let every share be known to 8 %. On three tokens agreement within 0.1 was too rare"
         " there (2.5 standard errors) and is not tested; that test was still in the judge when run 0 was first seen, and"
         " left it inconclusive. Numbers of heads at which fewer than 50 rows agree in all are left out since version 4:"
-        " at the full tier two of a million rows did. Resampled runs of version 4 supported a true claim in 0.85 of cases, for"
-        " want of layers of six heads; version 5 has 140 seeds there."
+        " at the full tier two of a million rows did. Resampled runs of version 4 supported a true claim in 0.85 of"
+        " cases, for want of layers of six heads; version 5 has 140 seeds there."
     ),
 )
