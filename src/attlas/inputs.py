@@ -102,6 +102,12 @@ def ranked(value: object, name: str) -> NDArray[np.float64]:
     return result.astype(np.float64)
 
 
+def asked(value: object, name: str, parts: Sequence[str], wanted: str) -> None:
+    """Check that a thing has the parts that will be asked of it; `wanted` says where such things come from."""
+    if isinstance(value, type) or not all(hasattr(value, part) for part in parts):
+        raise InputError(f"{name} must be {wanted}; got {told(value)}")
+
+
 def told(value: object) -> str:
     """Return a value as a sentence quotes it: on one line, short, whatever it is."""
     if isinstance(value, int) and abs(value) >= 10**30:

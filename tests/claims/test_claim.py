@@ -81,3 +81,15 @@ def test_series_are_means_with_standard_errors():
     assert small.mean == pytest.approx((first.mean(), second.mean()))
     assert small.standard_error == pytest.approx([own.std(ddof=1) / np.sqrt(5) for own in (first, second)])
     assert (large.settings, large.mean, large.standard_error, large.theory) == ({"d": 9}, (3.0,), (0.0,), None)
+
+
+def test_results_that_are_not_numbers_support_nothing(claim):
+    """Comparisons with NaN are silent: a judge that takes the smallest of some values need not notice one."""
+    point = claim.tiers["quick"].points[0]
+    results = [Measurement(point, seed, {"x": x, "y": [1.0, 2.0]}) for seed, x in enumerate((1.0, float("nan"), 1.0))]
+    found = claim.verdict(results)
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert found.reason == "1 of 3 results hold values that are not numbers; the ratio is 1.01"
+    assert dataclasses.replace(claim, absent=("x",)).verdict(results).outcome is Outcome.SUPPORTED
+    against = Verdict(Outcome.REFUTED, "the ratio is 2", -4.0, "standard errors")
+    assert dataclasses.replace(claim, judge=lambda _: against).verdict(results).outcome is Outcome.REFUTED

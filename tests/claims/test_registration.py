@@ -21,7 +21,12 @@ def test_every_design_is_registered(name):
 
 
 def test_claims_that_are_gone_are_not_registered():
-    assert set(registration.registered()) == set(names())
+    assert set(registration.registered()) == {registration.FRAME, *names()}
+
+
+def test_the_code_that_all_claims_share_is_registered():
+    """Whoever changes it says why: python -m attlas.claims.registration frame "why"."""
+    assert registration.registered()[registration.FRAME]["digest"] == registration.frame()
 
 
 def test_what_decides_is_in_the_digest_and_what_does_not_is_not():
@@ -49,6 +54,27 @@ def test_the_digest_follows_helpers_and_ignores_comments(tmp_path, monkeypatch):
     )
     assert digest("other_design", body.replace("0.05", "0.06")) != first
     assert digest("third_design", body + "\n\ndef draw(x):\n    return x\n") == first
+
+
+def test_the_digest_follows_constants_in_pairs_and_kits_that_are_imported_whole(tmp_path, monkeypatch):
+    """Both were missed once, and tolerances could change unseen."""
+    monkeypatch.setattr(registration, "ROOM", "claims_of_")
+
+    def digest(number, eps="0.1, 0.2", nothing="0.0"):
+        folder = tmp_path / f"claims_of_{number}"
+        folder.mkdir()
+        (folder / "__init__.py").write_text("")
+        (folder / "kit.py").write_text(f"NOTHING = {nothing}\n\n\ndef guard(x):\n    return x > NOTHING\n")
+        lead = f"from claims_of_{number} import kit\n\nPLACE, HEIGHT = {eps}\n\n\n"
+        (folder / "one.py").write_text(lead + "def judge(x):\n    return kit.guard(x) and x < HEIGHT\n")
+        source = registration._source(f"claims_of_{number}.one", "judge")
+        return registration._digest([line.replace(f"claims_of_{number}", "") for line in source])
+
+    monkeypatch.syspath_prepend(str(tmp_path))
+    first = digest(1)
+    assert digest(2) == first
+    assert digest(3, eps="0.1, 0.3") != first
+    assert digest(4, nothing="1e-3") != first
 
 
 def test_a_changed_design_needs_a_new_version(tmp_path, monkeypatch):

@@ -232,3 +232,13 @@ def test_a_tolerance_is_checked_whichever_solver_is_taken(tol):
 def test_counts_beyond_all_numbers_are_refused():
     with pytest.raises(InputError, match="too large"):
         context.sample(d=5, alpha=1e308, kappa=2, tau=2)
+
+
+@pytest.mark.parametrize("nonsense", [None, 3, "task", context.Layer])
+def test_what_is_no_task_is_one_sentence(nonsense):
+    with pytest.raises(InputError, match="task must be what `sample` returns"):
+        context.fit(nonsense)
+    with pytest.raises(InputError, match="tasks must be what `draw_tasks` returns"):
+        context.population(nonsense)
+    with pytest.raises(InputError, match="tasks must be what `draw_tasks` returns"):
+        context.finite_size_of(nonsense, 2.0)

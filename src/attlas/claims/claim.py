@@ -140,6 +140,8 @@ class Claim(Generic[P]):
         Where the literature says otherwise.
     series : callable, optional
         ``series(measurements) -> list of Series``: the points of the figure with their errors, and the theory beside them.
+    absent : sequence of str
+        Names of what a result may leave out, as NaN. A claim is not supported by results with any other NaN.
     unfinished : Unfinished
         What the verdict does with runs whose result says ``converged: False``.
     mutations : sequence of Mutation
@@ -165,6 +167,7 @@ class Claim(Generic[P]):
     finding: Callable[[Numbers], str] | None = None
     differs: Sequence[Difference] = ()
     series: Callable[[Sequence[Measurement[P]]], Sequence[Series]] | None = None
+    absent: Sequence[str] = ()
     unfinished: Unfinished = Unfinished.UNDECIDED
     mutations: Sequence[Mutation] = ()
     unseen: str = ""
@@ -191,6 +194,7 @@ class Claim(Generic[P]):
         """
         try:
             stopped = sum(not _ended(m.result) for m in measurements)
+            gaps = sum(_has_gap(m.result, self.absent) for m in measurements)
             with np.errstate(
                 divide="ignore", invalid="ignore", over="ignore"
             ):  # infinities are judged for what they are
@@ -199,6 +203,9 @@ class Claim(Generic[P]):
             return Verdict(Outcome.INCONCLUSIVE, str(why))
         except Exception as error:
             return Verdict(Outcome.DAMAGED, f"the numbers cannot be judged: {type(error).__name__}: {error}")
+        if gaps and found.outcome is Outcome.SUPPORTED:  # comparisons with NaN are silent: no judge need notice them
+            reason = f"{gaps} of {len(measurements)} results hold values that are not numbers; {found.reason}"
+            found = replace(found, outcome=Outcome.INCONCLUSIVE, reason=reason)
         if not stopped:
             return found
         note = f"{stopped} of {len(measurements)} runs did not converge"
@@ -220,6 +227,12 @@ class Claim(Generic[P]):
             return self.finding(verdict.numbers)
         except LookupError:
             return verdict.reason
+
+
+def _has_gap(result: Result, absent: Sequence[str]) -> bool:
+    """Return whether a result holds NaN where none may be."""
+    values = (np.asarray(value) for name, value in result.items() if name not in absent)
+    return any(value.dtype.kind in "fc" and bool(np.isnan(value).any()) for value in values)
 
 
 def _ended(result: Result) -> bool:

@@ -5,6 +5,9 @@ digest of the code that measures and judges, and why it is so. A test compares i
 raises the version of the claim and registers it anew::
 
     python -m attlas.claims.registration aim.width "four sizes instead of three: the law 1/d can now fail"
+
+The code that all claims share, from estimates to verdicts, has an entry of its own, ``frame``, which is registered likewise
+and leaves the versions of claims as they are.
 """
 
 import ast
@@ -27,9 +30,9 @@ from attlas.errors import InputError
 
 FILE = "registered.json"
 ROOM = "attlas.claims."
-FRAME = {
-    ROOM + name for name in ("claim", "estimate", "verdict", "mutation", "series", "figure", "finding", "learners")
-}
+JUDGES = ("estimate", "verdict", "claim")  # what turns the tests of every claim into verdicts
+FRAMES = {ROOM + name for name in (*JUDGES, "mutation", "series", "figure", "finding", "learners")}
+FRAME = "frame"  # its entry in the file
 
 
 @cache
@@ -51,9 +54,23 @@ def design(claim: Claim[Any]) -> dict[str, Any]:
         }
         for tier, sweep in claim.tiers.items()
     }
-    module = claim.judge.__module__
-    code = {part: _digest(_source(module, getattr(claim, part).__name__)) for part in ("measure", "judge")}
+    parts = {part: getattr(claim, part) for part in ("measure", "judge")}
+    code = {part: _digest(_source(what.__module__, what.__name__)) for part, what in parts.items()}
     return {"version": claim.version, "level": LEVEL, "unfinished": claim.unfinished.value, **tiers, **code}
+
+
+def frame() -> str:
+    """Return a digest of the code that turns tests into verdicts, which all claims share."""
+    return _digest(["".join("".join(_parsed(ROOM + name)[0]).split()) for name in JUDGES])
+
+
+def register_frame(why: str) -> None:
+    """Write the digest of the shared code; claims keep their versions, whoever changes it says why."""
+    if not why.strip():
+        raise InputError("say in a sentence why the shared code is as it is")
+    history = registered().get(FRAME, {}).get("why", {})
+    number = str(len(history) + (registered().get(FRAME, {}).get("digest") != frame()))
+    _write(registered() | {FRAME: {"digest": frame(), "why": history | {number: why}}})
 
 
 def changes(claim: Claim[Any]) -> list[str]:
@@ -74,12 +91,13 @@ def register(claim: Claim[Any], why: str) -> None:
             f"{claim.id} differs from its registered design ({', '.join(changes(claim))}): raise its version first"
         )
     history = (then or {}).get("why", {}) | {str(claim.version): why}
-    entries = registered() | {claim.id: now | {"why": history}}
-    order = [name for name in names() if name in entries]
-    path = Path(__file__).with_name(FILE)
-    path.write_text(
-        json.dumps({name: entries[name] for name in order}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    _write(registered() | {claim.id: now | {"why": history}})
+
+
+def _write(entries: dict[str, dict[str, Any]]) -> None:
+    order = [name for name in (FRAME, *names()) if name in entries]
+    text = json.dumps({name: entries[name] for name in order}, indent=1, ensure_ascii=False)
+    Path(__file__).with_name(FILE).write_text(text + "\n", encoding="utf-8")
     registered.cache_clear()
 
 
@@ -98,11 +116,17 @@ def _source(module: str, name: str) -> list[str]:
         lines, definitions, imported = _parsed(place[0])
         node = definitions.get(place[1])
         if node is None:
-            if place[1] in imported:
+            if place[1] in imported and ".".join(imported[place[1]]) not in sys.modules:
                 todo.append(imported[place[1]])
             continue
         found[place] = "".join("".join(lines[node.lineno - 1 : node.end_lineno]).split())
-        todo += [(place[0], part.id) for part in ast.walk(node) if isinstance(part, ast.Name)]
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name):
+                todo.append((place[0], part.id))
+            elif isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
+                home, name = imported.get(part.value.id, ("", ""))
+                if f"{home}.{name}" in sys.modules:  # a kit that is imported whole, and used as kit.name
+                    todo.append((f"{home}.{name}", part.attr))
     return [found[place] for place in sorted(found)]
 
 
@@ -126,10 +150,11 @@ def _parsed(module: str) -> tuple[list[str], dict[str, ast.stmt], dict[str, tupl
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             definitions[node.name] = node
         elif isinstance(node, ast.Assign):
-            definitions |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
+            parts = [part for target in node.targets for part in ast.walk(target)]
+            definitions |= {part.id: node for part in parts if isinstance(part, ast.Name)}
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             definitions[node.target.id] = node
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(ROOM) and node.module not in FRAME:
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(ROOM) and node.module not in FRAMES:
             imported |= {alias.asname or alias.name: (node.module or "", alias.name) for alias in node.names}
     definitions.pop("CLAIM", None)  # words may change; tiers are digested by what they hold
     return lines, definitions, imported
@@ -140,6 +165,9 @@ def main(arguments: list[str]) -> None:
     if len(arguments) != 2:
         raise SystemExit('python -m attlas.claims.registration CLAIM "why"')
     try:
+        if arguments[0] == FRAME:
+            register_frame(arguments[1])
+            return
         (claim,) = find([arguments[0]])
         register(claim, arguments[1])
     except InputError as error:

@@ -141,7 +141,7 @@ _THEORY = [Point(alpha=alpha) for alpha in (1.0, 10.0, 100.0, 1000.0, 10_000.0)]
 
 CLAIM = Claim(
     id="aim.hardmax",
-    version=2,
+    version=4,
     statement=(
         "The error of hardmax attention of two tokens follows the state evolution of the channel as defined, to 8 %; it lies"
         " below the published curve, and is positive at every alpha: it falls as alpha^-2."
@@ -152,7 +152,7 @@ CLAIM = Claim(
     source="boncoraglio2025bayes, hardmax attention; the published number from the authors' public scripts",
     settings=Point,
     tiers={
-        "quick": Sweep(_THEORY + [Point(d=d) for d in (24, 36, 56, 84)], seeds=(1,) * len(_THEORY) + (40, 26, 16, 16)),
+        "quick": Sweep(_THEORY + [Point(d=d) for d in (24, 36, 56, 84)], seeds=(1,) * len(_THEORY) + (64, 42, 30, 32)),
         "full": Sweep(
             _THEORY + [Point(alpha=a, d=d) for a in (0.1, PUBLISHED_ALPHA, 1.0) for d in (50, 80, 130, 200)],
             seeds=(1,) * len(_THEORY) + (40, 24, 16, 12) * 3,
@@ -205,7 +205,7 @@ CLAIM = Claim(
     ],
     unseen="More than two tokens; errors of V below 8 %.",
     design=(
-        "In a pilot errors over V scattered by 4/d; sizes and seeds give a standard error of 1.6 % at d = infinity, and"
-        " support a true theory with probability 0.95."
+        "In a pilot errors over V scattered by 4/d. Five runs of an earlier design, one of them undecided, gave a standard"
+        " error of 1.9 % at d = infinity and support in 0.81 of resampled runs; with these seeds it is 1.4 %."
     ),
 )

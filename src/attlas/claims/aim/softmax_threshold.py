@@ -294,6 +294,7 @@ CLAIM = Claim(
             seeds=((14,) * 3 + (10,) * 3 + (8,) * 3 + (6,) * 3 + (16, 16)) * 3,
         ),
     },
+    absent=("amp", "gd", "loss"),
     measure=measure,
     judge=judge,
     draw=draw,

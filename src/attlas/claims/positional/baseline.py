@@ -203,6 +203,7 @@ CLAIM = Claim(
             seeds=(80, 60, 60, 80) * 2,
         ),
     },
+    absent=("place",),
     measure=measure,
     judge=judge,
     draw=draw,

@@ -200,6 +200,7 @@ CLAIM = Claim(
             [Point(encoding=c, alpha=a, d=200) for c, a in (*_TRAPS, (2.5, 8.0), (5.0, 16.0), *_FREE, (1.0, 8.0))], seeds=50
         ),
     },
+    absent=("loses", "over"),
     measure=measure,
     judge=judge,
     draw=draw,

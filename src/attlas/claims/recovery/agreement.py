@@ -224,7 +224,7 @@ def _faster(measurements: Any, size: float) -> Any:
 
 CLAIM = Claim(
     id="recovery.agreement",
-    version=4,
+    version=5,
     statement=(
         "Agreement of all heads on an example, which sculpting lives on, fades exponentially in the number of heads, m = 2"
         " to 6: an exponential fits better than a power law (two tokens, attention within 0.1 and 0.2; three tokens, within"
@@ -237,7 +237,10 @@ CLAIM = Claim(
     source="chen2024provably, whose cost is exponential in the number of heads; the formula is ours",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(heads=m, k=k) for k in (2, 3) for m in (2, 3, 4, 5, 6)], seeds=[60] * 5 + [30] * 5),
+        "quick": Sweep(
+            [Point(heads=m, k=k) for k in (2, 3) for m in (2, 3, 4, 5, 6)],
+            seeds=[60, 60, 60, 90, 140, 30, 30, 30, 30, 30],
+        ),
         "full": Sweep(
             [Point(heads=m, k=k, scale=s, layers=100) for s in (1.0, 3.0) for k in (2, 3) for m in (2, 3, 4, 5, 6)],
             seeds=100,
@@ -264,6 +267,7 @@ CLAIM = Claim(
         " standard errors; 1500 layers let every share be known to 8 %. On three tokens agreement within 0.1 was too rare"
         " there (2.5 standard errors) and is not tested; that test was still in the judge when run 0 was first seen, and"
         " left it inconclusive. Numbers of heads at which fewer than 50 rows agree in all are left out since version 4:"
-        " at the full tier two of a million rows did."
+        " at the full tier two of a million rows did. Resampled runs of version 4 supported a true claim in 0.85 of"
+        " cases, for want of layers of six heads; version 5 has 140 seeds there."
     ),
 )
