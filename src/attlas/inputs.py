@@ -78,7 +78,7 @@ def real(value: object, name: str, *, above: float = -np.inf, least: float = -np
         found = float(value)
     except OverflowError:
         raise InputError(f"{name} must be a finite number; got an integer that is larger than any float") from None
-    if found > 0 and max(above, least) >= 0 and not TINIEST <= found <= HUGEST:
+    if np.isfinite(found) and found > 0 and max(above, least) >= 0 and not TINIEST <= found <= HUGEST:
         raise InputError(
             f"{name} must lie between {TINIEST:g} and {HUGEST:g}, where its powers are numbers; got {told(value)}"
         )
@@ -147,6 +147,6 @@ def numbers(value: ArrayLike, name: str, *, above: float = -np.inf, least: float
             f" and greater than {above:g}" if above > -np.inf else f" and at least {least:g}" if least > -np.inf else ""
         )
         raise InputError(f"{name} must be finite{bound}; got {result[~good].flat[0]:g}")
-    if max(above, least) >= 0 and not np.all((result == 0) | ((result >= TINIEST) & (result <= HUGEST))):
-        raise InputError(f"{name} must lie between {TINIEST:g} and {HUGEST:g}, where their powers are numbers")
+    if max(above, least) >= 0 and not np.all((result == 0) | ((result >= TINIEST**2) & (result <= HUGEST**2))):
+        raise InputError(f"{name} must lie between {TINIEST**2:g} and {HUGEST**2:g}, where their powers are numbers")
     return result

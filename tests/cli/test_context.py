@@ -14,26 +14,28 @@ KEYS = ["alpha", "kappa", "tau", "ridge", "noise", "icl", "idg", "training", "ef
 
 def test_a_point(attlas_here, tmp_path):
     command = ("predict", "context", "--alpha", 2, "--kappa", 0.5, "--tau", 2, "--ridge", 0, "--noise", 0.1)
-    found = json.loads(attlas_here(*command, "--json").stdout)
+    (found,) = json.loads(attlas_here(*command, "--json").stdout)
     assert list(found) == KEYS
     assert found["icl"] == pytest.approx(1.338451293643, abs=6e-13)
     assert found["idg"] == pytest.approx(0.586280456295, abs=6e-13)
     assert found["bayes"] == pytest.approx(0.184429, abs=6e-7)
     assert found["status"] == "converged"
     assert "icl        1.33845" in attlas_here(*command).stdout
-    longer = json.loads(attlas_here("predict", "context", "--kappa", 2, "--test-alpha", 20, "--json").stdout)
+    (longer,) = json.loads(attlas_here("predict", "context", "--kappa", 2, "--test-alpha", 20, "--json").stdout)
     assert longer["icl"] == pytest.approx(0.629672344291, abs=6e-13)
     assert longer["bayes"] < found["bayes"]
     assert not list(tmp_path.iterdir())
 
 
 def test_infinite_ratios_and_the_best_ridge(attlas_here):
-    found = json.loads(
+    (found,) = json.loads(
         attlas_here("predict", "context", "--kappa", "inf", "--tau", "inf", "--ridge", 0, "--json").stdout
     )
     assert found["kappa"] == found["tau"] == "inf"
     assert found["icl"] == pytest.approx(0.454839, abs=6e-7)
-    best = json.loads(attlas_here("predict", "context", "--kappa", 2, "--tau", 1, "--ridge", "best", "--json").stdout)
+    (best,) = json.loads(
+        attlas_here("predict", "context", "--kappa", 2, "--tau", 1, "--ridge", "best", "--json").stdout
+    )
     assert best["ridge"] == pytest.approx(1.17829, abs=6e-6)
     assert best["icl"] == pytest.approx(0.847891, abs=6e-7)
 
@@ -86,7 +88,7 @@ def test_bad_input(attlas_here, tmp_path, arguments, message):
 
 
 def test_contexts_without_end_at_test_time(attlas_here):
-    found = json.loads(attlas_here("predict", "context", "--test-alpha", "inf", "--noise", 0.1, "--json").stdout)
+    (found,) = json.loads(attlas_here("predict", "context", "--test-alpha", "inf", "--noise", 0.1, "--json").stdout)
     assert found["bayes"] == 0.1
     assert found["icl"] == context.theory(2, 1, 2, 0.05, 0.1, test_alpha=inf).icl
 

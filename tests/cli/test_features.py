@@ -11,7 +11,7 @@ from attlas.features import theory
 
 def test_a_point(attlas_here, tmp_path):
     options = ("--d", 8, "--n", 200, "--target", "keys2", "--alpha", 0.1)
-    found = json.loads(attlas_here("predict", "features", *options, "--json").stdout)
+    (found,) = json.loads(attlas_here("predict", "features", *options, "--json").stdout)
     expected = theory(8, 8).curve("keys2", 200, alpha=0.1)
     for name in ("error", "mse", "alpha", "ridge", "freedom"):
         assert found[name] == pytest.approx(float(expected[name][0]))

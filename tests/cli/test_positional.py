@@ -8,7 +8,7 @@ import pytest
 
 
 def test_positional(attlas_here, tmp_path):
-    found = json.loads(attlas_here("predict", "positional", "--alpha", 3, "--tol", "1e-4", "--json").stdout)
+    (found,) = json.loads(attlas_here("predict", "positional", "--alpha", 3, "--tol", "1e-4", "--json").stdout)
     assert found["loss_positional"] == pytest.approx(0.11665, rel=2e-4)
     assert found["loss_semantic"] == pytest.approx(0.10715, rel=2e-4)
     assert found["theta_semantic"] == pytest.approx(0.49419, rel=2e-4)

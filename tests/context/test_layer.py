@@ -231,6 +231,8 @@ def test_a_tolerance_is_checked_whichever_solver_is_taken(tol):
 
 def test_counts_beyond_all_numbers_are_refused():
     with pytest.raises(InputError, match="too large"):
+        context.sample(d=5, alpha=1e60, kappa=2, tau=2)
+    with pytest.raises(InputError, match="alpha must lie between"):
         context.sample(d=5, alpha=1e308, kappa=2, tau=2)
 
 

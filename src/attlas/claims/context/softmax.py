@@ -208,7 +208,7 @@ CLAIM = Claim(
         " layer on new tasks, and better on training tasks."
     ),
     formula=(
-        r"\hat y=\sum_h\sum_i\operatorname{softmax}_i\left(\sqrt d\,x^\top K_h z_i\right)v_h^\top z_i,\qquad"
+        r"\hat y=\sum_h\sum_i\operatorname{softmax}_i\left(\sqrt d\,x^\top K_h z_i\right)v_h^\top z_i,\qquad "
         r"z_i=[\sqrt d\,x_i;\,y_i]"
     ),
     source="he2025incontext for two heads of opposite sign; the comparison with few tasks is ours",

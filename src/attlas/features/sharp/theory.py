@@ -284,7 +284,7 @@ class Theory:
 
 def _model(d: int, keys: int, bias: float, scoring: Any, weight: float, learner: str) -> Model:
     d, keys = integer(d, "d", least=3), integer(keys, "keys")
-    if np.ndim(bias):
+    if not isinstance(bias, int | float | np.number):
         raise InputError(
             "bias of the theory must be a strength b, of W_0 = b [[I, 0], [0, 0]]; a general W_0 has no such spectrum"
         )
