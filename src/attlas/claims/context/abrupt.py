@@ -196,7 +196,7 @@ CLAIM = Claim(
         "Trained on fresh contexts from a small start, a layer with merged keys and queries waits on a plateau and"
         " then learns at once, as Zhang et al. 2025 found: half of the drop is done at the time of the logistic law to"
         " 5 %, a start smaller by a factor e waits sqrt(d) longer to 8 %, and the drop from a tenth to nine tenths"
-        " takes 1.84 sqrt(d) to 10 %, whatever the start."
+        " takes 1.84 sqrt(d) to 10 %, both on average over starts."
     ),
     formula=(
         r"a(t)=\frac{1/b}{1+\left(\frac{1}{a_0 b}-1\right)e^{-2t/\sqrt d}},\qquad"
@@ -237,5 +237,5 @@ CLAIM = Claim(
         "Batches of d² keep the noise of the steps at one per cent of the end. Starts of all scales share their"
         " direction, so that slopes of half-times have standard errors of at most 1 %; finite steps delay by 1 %."
     ),
-    unseen="training on a fixed set of contexts, keys and queries apart, and optimisers that adapt their steps",
+    unseen="the course of the plateau, training on a fixed set of contexts, keys and queries apart, and optimisers that adapt their steps",
 )

@@ -239,5 +239,8 @@ CLAIM = Claim(
         " gains had standard errors of at most 0.007, and a true theory is supported in over 95 % of runs. With a"
         " ridge of 0.001 and many tasks corrections beyond 1/d appeared; hence 0.02."
     ),
-    unseen="which exponent is the best, and distributions that are no powers",
+    unseen=(
+        "a theory that is off by the same factor for both distributions, since their ratio is tested; which exponent is the"
+        " best; and distributions that are no powers"
+    ),
 )

@@ -231,5 +231,8 @@ CLAIM = Claim(
         " 1 %. Steps of eight layers are not tested: at these lengths training makes them a third smaller, against"
         " what the length leaves open."
     ),
-    unseen="layers with steps of their own, and an excess of deep networks below what the length of prompts allows",
+    unseen=(
+        "the excess of three layers itself, layers with steps of their own, and an excess of deep networks below what the"
+        " length of prompts allows"
+    ),
 )

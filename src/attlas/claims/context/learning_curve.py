@@ -242,7 +242,7 @@ CLAIM = Claim(
         "A pilot with a ridge of 0.2 at tau = 1 left the training error too uncertain; with these ridges a second"
         " pilot gave standard errors of the limits of at most 0.9 % on new and 0.8 % on training tasks, and 2.2 % of"
         " the training error: a true theory is supported in 96 % of runs. The error on training tasks is divided by"
-        " the power of the drawn tasks, which takes a quarter of its scatter."
+        " the power of the drawn tasks, which removes a quarter of its scatter."
     ),
     unseen="a theory wrong by less than 5 %, and errors without ridge, which approach their limits more slowly",
 )

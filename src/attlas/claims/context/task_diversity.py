@@ -160,7 +160,7 @@ CLAIM = Claim(
     ),
     formula=(
         r"\tau=\infty,\ \alpha\to\infty:\quad\mathrm{icl}-\rho\to1-\kappa\ (\kappa<1),\qquad"
-        r"\frac{1}{2}\sqrt{q}\ (\kappa=1),\qquad q\,(\kappa>1,\text{ up to a factor})"
+        r"\propto\alpha^{-1/2}\ (\kappa=1),\qquad\propto\alpha^{-1}\ (\kappa>1)"
     ),
     source="lu2024asymptotic; raventos2023pretraining saw a transition in trained transformers; derived again",
     settings=Point,
@@ -202,5 +202,8 @@ CLAIM = Claim(
         " standard error of 0.005. Lengths beyond 300 d are not used for it: at these d the smallest task of all then"
         " governs. A true theory is supported in over 98 % of runs."
     ),
-    unseen="the limit of endless contexts itself, and a transition that lies within a fifth of k = d",
+    unseen=(
+        "how large the excess is at and above k = d, where only its power is tested; the limit of endless contexts itself;"
+        " and a transition that lies within a fifth of k = d"
+    ),
 )
