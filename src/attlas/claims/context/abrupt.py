@@ -237,5 +237,8 @@ CLAIM = Claim(
         "Batches of d² keep the noise of the steps at one per cent of the end. Starts of all scales share their"
         " direction, so that slopes of half-times have standard errors of at most 1 %; finite steps delay by 1 %."
     ),
-    unseen="the course of the plateau, training on a fixed set of contexts, keys and queries apart, and optimisers that adapt their steps",
+    unseen=(
+        "the course of the plateau, training on a fixed set of contexts, keys and queries apart, and optimisers that adapt"
+        " their steps"
+    ),
 )
