@@ -14,8 +14,9 @@ def _written(tmp_path_factory):
         patch.setenv("ATTLAS_TEST_DEADLY", str(folder / "deadly"))
         patch.syspath_prepend(str(TESTS))
         lab.run(["test.fast", "aim.quadratic-networks"], "full", store=folder / "a.db", executor="serial")
-        judged = lab.verdicts(None, "full", repeats=True, store=folder / "a.db")
-        other = lab.verdicts(None, "quick", shipped=True, store=folder / "a.db")
+        options = {"store": folder / "a.db", "shipped": True}
+        judged = lab.verdicts(None, "full", repeats=True, **options)
+        other = lab.verdicts(None, "quick", **options)
         return folder / "a.db", judged, write(judged, folder / "site", "full", other=other).parent
 
 
