@@ -34,13 +34,11 @@ def _index() -> str:
     asked = subprocess.run(
         [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False
     )
-    return os.environ.get("PIP_INDEX_URL") or asked.stdout.strip() or _default()
-
-
-def _default() -> str:
-    from pip._internal.models.index import PyPI
-
-    return str(PyPI.simple_url)
+    return (
+        os.environ.get("PIP_INDEX_URL")
+        or asked.stdout.strip()
+        or sys.exit("name the index: PIP_INDEX_URL=... make lock")
+    )
 
 
 def _hashes(index: str, name: str, version: str) -> list[str]:

@@ -52,10 +52,10 @@ def number(entry: lab.Judged, name: str) -> str:
     value, (low, high) = test.estimate.value, test.estimate.interval()
     if not test.exact and abs(high + low - 2 * value) > 0.1 * (high - low):
         return f"{value:.3g} ({low:.2g} to {high:.2g})"
-    return told(value, 0.0 if test.exact else (high - low) / 2)
+    return with_interval(value, 0.0 if test.exact else (high - low) / 2)
 
 
-def told(value: float, half: float) -> str:
+def with_interval(value: float, half: float) -> str:
     """Return a number to two digits of its uncertainty; to three digits if it has none."""
     if half <= 0 or not np.isfinite(half):
         return f"{value:.3g}"

@@ -53,7 +53,7 @@ def assessed(entry: lab.Judged, options: argparse.Namespace) -> tuple[list[str],
         lab.verdicts([claim.id], options.tier, store=options.store, seed=number, shipped=True)[0].measurements()
         for number in numbers
     ]
-    row = [claim.id, str(claim.version), told(entry.runs)]
+    row = [claim.id, str(claim.version), summary(entry.runs)]
     if not claim.tiers[options.tier].decides or not entry.verdict or not entry.verdict.tests:
         return [*row, "", "", "", ""], None
     if all(test.exact for test in entry.verdict.tests):
@@ -63,7 +63,7 @@ def assessed(entry: lab.Judged, options: argparse.Namespace) -> tuple[list[str],
     return [*row, f"{design.supported:.2f}", f"{design.refuted:.3f}", *mutated(claim, runs)], design.refuted
 
 
-def told(runs: Mapping[int, Verdict]) -> str:
+def summary(runs: Mapping[int, Verdict]) -> str:
     """Return the outcomes of runs with their strengths, such as "S4.1 I2.3"."""
     return " ".join(f"{LETTERS[verdict.outcome.value]}{verdict.strength:.2g}" for verdict in runs.values())
 

@@ -144,7 +144,7 @@ def test_the_table_of_error_rates_is_that_of_the_results(tmp_path):
     for name, row in rows.items():
         entry = judged[name]
         assert row["version"] == str(entry.claim.version), name
-        assert row["runs"] == study.told(entry.runs), name
+        assert row["runs"] == study.summary(entry.runs), name
     assert [name for name, row in rows.items() if row["misses"]] == MISSES
     weak = [name for name, row in rows.items() if row["supported if true"] < "0.9"]  # words sort after digits
     assert [name for name in weak if judged[name].claim.tiers["quick"].decides] == WEAK

@@ -57,9 +57,9 @@ def integer(value: object, name: str, least: int = 1, most: int = 2**53) -> int:
     Beyond 2^53 integers are no longer floats, and no array or loop is that long.
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} must be an integer of at least {least}; got {told(value)}")
+        raise InputError(f"{name} must be an integer of at least {least}; got {described(value)}")
     if value > most:
-        raise InputError(f"{name} must be an integer of at most {most:g}; got {told(value)}")
+        raise InputError(f"{name} must be an integer of at most {most:g}; got {described(value)}")
     return int(value)
 
 
@@ -73,19 +73,19 @@ def size(value: float, name: str) -> int:
 def real(value: object, name: str, *, above: float = -np.inf, least: float = -np.inf, below: float = np.inf) -> float:
     """Return `value` as a finite float, greater than `above`, at least `least` and less than `below`, or raise."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InputError(f"{name} must be a number; got {told(value)}")
+        raise InputError(f"{name} must be a number; got {described(value)}")
     try:
         found = float(value)
     except OverflowError:
         raise InputError(f"{name} must be a finite number; got an integer that is larger than any float") from None
     if np.isfinite(found) and found > 0 and max(above, least) >= 0 and not TINIEST <= found <= HUGEST:
         raise InputError(
-            f"{name} must lie between {TINIEST:g} and {HUGEST:g}, where its powers are numbers; got {told(value)}"
+            f"{name} must lie between {TINIEST:g} and {HUGEST:g}, where its powers are numbers; got {described(value)}"
         )
     if not np.isfinite(found) or found <= above or found < least or found >= below:
         bound = f" greater than {above:g}" if above > -np.inf else f" of at least {least:g}" if least > -np.inf else ""
         bound += f" and less than {below:g}" if below < np.inf else ""
-        raise InputError(f"{name} must be a finite number{bound}; got {told(value)}")
+        raise InputError(f"{name} must be a finite number{bound}; got {described(value)}")
     return found
 
 
@@ -98,17 +98,17 @@ def ranked(value: object, name: str) -> NDArray[np.float64]:
     """Return numbers that are compared and not computed with, so that infinities and NaN are the caller's to judge."""
     result = plain(value, name, "numbers")
     if result.dtype.kind not in "fiu":
-        raise InputError(f"{name} must be real numbers; got {told(value)}")
+        raise InputError(f"{name} must be real numbers; got {described(value)}")
     return result.astype(np.float64)
 
 
-def asked(value: object, name: str, parts: Sequence[str], wanted: str) -> None:
+def require_parts(value: object, name: str, parts: Sequence[str], wanted: str) -> None:
     """Check that a thing has the parts that will be asked of it; `wanted` says where such things come from."""
     if isinstance(value, type) or not all(hasattr(value, part) for part in parts):
-        raise InputError(f"{name} must be {wanted}; got {told(value)}")
+        raise InputError(f"{name} must be {wanted}; got {described(value)}")
 
 
-def told(value: object) -> str:
+def described(value: object) -> str:
     """Return a value as a sentence quotes it: on one line, short, whatever it is."""
     if isinstance(value, int) and abs(value) >= 10**30:
         return "an integer of more than 30 digits"
@@ -129,14 +129,14 @@ def plain(value: object, name: str, wanted: str) -> NDArray[Any]:
     except ValueError as error:
         raise InputError(f"{name} must be {wanted}; got rows of unequal length") from error
     except Exception as error:
-        raise InputError(f"{name} must be {wanted}; got {told(value)} ({error})") from error
+        raise InputError(f"{name} must be {wanted}; got {described(value)} ({error})") from error
 
 
 def numbers(value: ArrayLike, name: str, *, above: float = -np.inf, least: float = -np.inf) -> NDArray[np.float64]:
     """Return `value`, of any shape, as finite floats greater than `above` and at least `least`, or raise `InputError`."""
     result = plain(value, name, "numbers")
     if result.dtype.kind not in "fiu":
-        raise InputError(f"{name} must be real numbers; got {told(value)}")
+        raise InputError(f"{name} must be real numbers; got {described(value)}")
     with np.errstate(over="ignore"):  # an infinity is refused below
         result = result.astype(np.float64)
     if not result.size:

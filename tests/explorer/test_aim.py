@@ -143,22 +143,24 @@ def test_simulations_are_drawn_where_they_belong(monkeypatch) -> None:
     "bad", [[1], "x", [{}], [{"seed": 10**4300}], [{"channel": "softmax", "d": float("nan")}], None]
 )
 def test_what_a_browser_sends_is_believed_only_if_it_looks_like_runs(bad) -> None:
-    assert runs.parse(bad) == []
-    assert runs.parse([RUN]) == [runs.Run(**RUN)]
+    assert runs.VISITS.parse(bad) == []
+    assert runs.VISITS.parse([RUN]) == [runs.Run(**RUN)]
     for wrong in ({"seed": 10**4300}, {"rho": 10**4300}, {"mse": float("inf")}, {"d": "20"}, {"seed": -1}):
-        assert runs.parse([RUN | wrong]) == []
-    assert runs.data(runs.parse(bad)).splitlines() == ["channel,tokens,noise,rho,alpha,d,seed,mse,converged"]
-    assert runs.data(runs.parse([RUN])).splitlines()[1] == "softmax,2,,0.5,0.1,20,0,0.4,True"  # which has no noise
-    linear = runs.parse([RUN | {"channel": "linear"}])
+        assert runs.VISITS.parse([RUN | wrong]) == []
+    assert runs.data(runs.VISITS.parse(bad)).splitlines() == ["channel,tokens,noise,rho,alpha,d,seed,mse,converged"]
+    assert (
+        runs.data(runs.VISITS.parse([RUN])).splitlines()[1] == "softmax,2,,0.5,0.1,20,0,0.4,True"
+    )  # which has no noise
+    linear = runs.VISITS.parse([RUN | {"channel": "linear"}])
     assert runs.data(linear).splitlines()[1] == "linear,2,0.0,0.5,0.1,20,0,0.4,True"
 
 
 def test_runs_are_numbered_drawn_and_dropped_in_their_order() -> None:
     state = SECTION.view({}, Path("none.db")).state | {"d": 40}
-    settings = runs.settings(state, runs.parse([RUN | {"seed": 4}]))
+    settings = runs.settings(state, runs.VISITS.parse([RUN | {"seed": 4}]))
     assert (settings["seed"], settings["d"], settings["alpha"]) == (5, 40, pytest.approx(0.1248))
     result = {"mse": 0.3, "steps": 7, "converged": False, "alpha": 0.125}
-    text, found = runs.finish(settings, result, runs.parse([RUN] * 20))
+    text, found = runs.finish(settings, result, runs.VISITS.parse([RUN] * 20))
     assert text == "Error 0.3000 after 7 steps at d = 40; not converged, so the error is not final"
     assert len(found) == 20
     trace = drawing.draw_curve(SECTION.view({}, Path("none.db"), found))["data"][-1]

@@ -149,11 +149,11 @@ def test_learners_after_endless_training_are_drawn_against_tasks(monkeypatch):
 
 @pytest.mark.parametrize("bad", [[1], "x", [{}], [{"seed": 10**4300}], None])
 def test_what_a_browser_sends_is_believed_only_if_it_looks_like_runs(bad):
-    assert runs.parse(bad) == []
-    assert runs.parse([RUN]) == [runs.Run(**RUN)]
+    assert runs.VISITS.parse(bad) == []
+    assert runs.VISITS.parse([RUN]) == [runs.Run(**RUN)]
     for wrong in ({"seed": -1}, {"icl": inf}, {"d": "20"}, {"kappa": float("nan")}):
-        assert runs.parse([RUN | wrong]) == []
-    assert runs.data(runs.parse([RUN | {"tasks": "own"}])).splitlines() == [
+        assert runs.VISITS.parse([RUN | wrong]) == []
+    assert runs.data(runs.VISITS.parse([RUN | {"tasks": "own"}])).splitlines() == [
         "tasks,alpha,kappa,tau,ridge,noise,d,seed,icl,idg,training,converged",
         "own,2.0,inf,2.0,0.01,0.1,20,0,1.4,0.6,0.2,True",
     ]
@@ -161,7 +161,7 @@ def test_what_a_browser_sends_is_believed_only_if_it_looks_like_runs(bad):
 
 def test_a_layer_is_trained_and_drawn():
     state = view().state | {"d": 10}
-    settings = runs.settings(state, runs.parse([RUN | {"seed": 4}]))
+    settings = runs.settings(state, runs.VISITS.parse([RUN | {"seed": 4}]))
     assert (settings["seed"], settings["d"]) == (5, 10)
     seen: list[Event] = []
     result = runs.work(seen.append, **settings)
@@ -169,7 +169,7 @@ def test_a_layer_is_trained_and_drawn():
     assert (result["icl"], result["idg"]) == pytest.approx((exact.icl, exact.idg), rel=1e-3)
     assert seen[0].text == "Drawing 200 sequences"
     assert [event.step for event in seen] == sorted(event.step for event in seen)
-    text, found = runs.finish(settings, result, runs.parse([RUN] * 20))
+    text, found = runs.finish(settings, result, runs.VISITS.parse([RUN] * 20))
     assert text.startswith(f"Error {result['icl']:.3f} on new tasks, {result['idg']:.3f} on training tasks at d = 10 (")
     assert len(found) == 20
     for name in ("sequences", "tasks", "lengths"):

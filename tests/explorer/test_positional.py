@@ -95,15 +95,15 @@ def test_simulations_are_drawn_where_they_belong(monkeypatch):
 
 @pytest.mark.parametrize("bad", [[1], "x", [{}], [{"seed": 10**4300}], None])
 def test_what_a_browser_sends_is_believed_only_if_it_looks_like_runs(bad):
-    assert runs.parse(bad) == []
-    assert runs.parse([RUN]) == [runs.Run(**RUN)]
-    assert runs.parse([RUN | {"mechanism": "<script>"}]) == []
-    assert runs.data(runs.parse([RUN])).splitlines()[0].startswith("alpha,mixture,encoding,method,d,seed")
+    assert runs.VISITS.parse(bad) == []
+    assert runs.VISITS.parse([RUN]) == [runs.Run(**RUN)]
+    assert runs.VISITS.parse([RUN | {"mechanism": "<script>"}]) == []
+    assert runs.data(runs.VISITS.parse([RUN])).splitlines()[0].startswith("alpha,mixture,encoding,method,d,seed")
 
 
 def test_training_is_run_and_drawn():
     state = view().state | {"d": 50, "method": "descent"}
-    settings = runs.settings(state, runs.parse([RUN | {"seed": 4}]))
+    settings = runs.settings(state, runs.VISITS.parse([RUN | {"seed": 4}]))
     assert (settings["seed"], settings["d"]) == (5, 50)
     seen: list[Event] = []
     result = runs.work(seen.append, **settings)

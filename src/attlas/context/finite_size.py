@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from attlas.context.equivalent import equivalent
 from attlas.context.layer import Errors
 from attlas.context.tasks import TaskSet, draw_tasks
-from attlas.inputs import asked, integer
+from attlas.inputs import integer, require_parts
 from attlas.numerics import Event, Progress, Solution
 
 
@@ -122,7 +122,7 @@ def finite_size_of(
 
     The remaining scatter of a simulation is that of its sequences.
     """
-    asked(tasks, "tasks", ("fresh", "moments", "d"), "what `draw_tasks` returns, or the `tasks` of a `sample`")
+    require_parts(tasks, "tasks", ("fresh", "moments", "d"), "what `draw_tasks` returns, or the `tasks` of a `sample`")
     fresh = tasks.fresh(test_alpha, test_spectrum)
     return _mean(
         lambda i: equivalent(tasks, tau, ridge, pool, seed + i, column, fresh), integer(draws, "draws"), progress, throw

@@ -11,7 +11,7 @@ from attlas.context.direct import dual, primal
 from attlas.context.layer import Layer
 from attlas.context.sequences import Sequences
 from attlas.errors import InputError
-from attlas.inputs import asked, integer, real
+from attlas.inputs import integer, real, require_parts
 from attlas.numerics import Progress, Solution, Status
 
 Array = NDArray[np.float64]
@@ -65,7 +65,7 @@ def fit(
     >>> errors.training < errors.idg < errors.icl
     True
     """
-    asked(task, "task", ("X", "H", "y", "tasks", "n", "d"), "what `sample` returns")
+    require_parts(task, "task", ("X", "H", "y", "tasks", "n", "d"), "what `sample` returns")
     ridge, tol, max_steps = real(ridge, "ridge", least=0), real(tol, "tol", above=0), integer(max_steps, "max_steps")
     if solver not in SOLVERS:
         raise InputError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}")

@@ -4,7 +4,7 @@ import numpy as np
 
 from attlas.context.layer import Layer
 from attlas.context.tasks import TaskSet
-from attlas.inputs import asked, real
+from attlas.inputs import real, require_parts
 from attlas.numerics import Status
 
 
@@ -29,7 +29,7 @@ def population(tasks: TaskSet, ridge: float = 0.0, *, column: bool = True) -> La
     >>> abs(errors.icl - context.theory(alpha=10, kappa=0.5, tau=float("inf"), noise=0.1).icl) < 0.01
     True
     """
-    asked(tasks, "tasks", ("moments", "d"), "what `draw_tasks` returns, or the `tasks` of a `sample`")
+    require_parts(tasks, "tasks", ("moments", "d"), "what `draw_tasks` returns, or the `tasks` of a `sample`")
     ridge = real(ridge, "ridge", least=0)
     A, B, _ = moments = tasks.moments()
     width = tasks.d + bool(column)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import array, told
+from attlas.inputs import array, described
 from attlas.layers.activations import activation_of
 from attlas.layers.blocks import blocks
 
@@ -104,7 +104,7 @@ def random_feature_mlp(X: ArrayLike, neurons: ArrayLike) -> Array:
 def with_one(X: Array) -> Array:
     """Return xt = [x; 1]: a last coordinate of one appended to every token."""
     if not isinstance(X, np.ndarray) or X.ndim == 0 or X.dtype.kind not in "fiu":
-        raise InputError(f"X must be an array of tokens, the last axis their coordinates; got {told(X)}")
+        raise InputError(f"X must be an array of tokens, the last axis their coordinates; got {described(X)}")
     return np.concatenate([X, np.ones((*X.shape[:-1], 1), dtype=X.dtype)], axis=-1)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import array, integer, told
+from attlas.inputs import array, described, integer
 from attlas.numerics import stream
 from attlas.recovery.examples import Examples
 from attlas.recovery.layer import Layer
@@ -66,7 +66,7 @@ def copies(
     if first.shape != second.shape or np.array_equal(first, second):
         raise InputError("a and b must be two different tokens of the same dimension")
     if not isinstance(grid, str) or grid not in ("ratios", "copies"):
-        raise InputError(f"grid must be ratios or copies; got {told(grid)}")
+        raise InputError(f"grid must be ratios or copies; got {described(grid)}")
     ask = CountingOracle(oracle, len(first))
     at_a, at_b = ask(first[None]), ask(second[None])  # a V_sum and b V_sum
     return _family(ask, first, second, H, _counts(H, grid), at_a, at_b)

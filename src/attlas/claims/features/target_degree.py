@@ -218,7 +218,7 @@ CLAIM = Claim(
     series=series,
     mutations=(
         Mutation(
-            "costs of a share {size:g} of the targets are reversed in order", (0.2, 0.6, 1.0), 0.6, changed(_reversed)
+            "the costs of {size:.0%} of the targets are reversed in order", (0.2, 0.6, 1.0), 0.6, changed(_reversed)
         ),
         Mutation(
             "a learner that predicts the mean", (1.0,), 1.0, changed(lambda r, _: {"curves": np.ones_like(r["curves"])})

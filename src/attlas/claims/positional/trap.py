@@ -215,7 +215,7 @@ CLAIM = Claim(
     series=series,
     unfinished=Unfinished.USED,
     mutations=[
-        Mutation("the trap lets go of a share {size:g}", (0.1, 0.5, 1.0), 0.5, change=_lets_go(1)),
+        Mutation("the trap lets go of {size:.0%} of the runs", (0.1, 0.5, 1.0), 0.5, change=_lets_go(1)),
         Mutation("training without a trap misses meaning in a share {size:g}", (0.1, 0.5, 1.0), 0.5, change=_lets_go(-1)),
         Mutation("being trapped costs {size:g} of what it does", (1.0, 0.5), 0.5,
                  change=changed(lambda result, size: {"loses": result["loses"] * size})),

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from attlas import aim
 from attlas.explorer.controls import Slider, State
 from attlas.explorer.job import Job
 from attlas.explorer.pages.aim.theory import channel_of
 from attlas.explorer.plotting import table
+from attlas.explorer.visits import Visits
 from attlas.numerics import Event, Progress
 
 _STEPS = 100
-_MOST = 20  # runs that are shown
 
 
 class Run(BaseModel):
@@ -31,7 +31,7 @@ class Run(BaseModel):
     converged: bool
 
 
-_RUNS = TypeAdapter(list[Run])
+VISITS = Visits(Run)
 
 
 def work(progress: Progress, rho: float, alpha: float, d: int, seed: int, **named: Any) -> dict[str, Any]:
@@ -50,24 +50,14 @@ def settings(state: State, runs: list[Run]) -> dict[str, Any]:
     """Return the settings of the next run; those that no channel has are refused before they wait in a queue."""
     channel_of(state)
     chosen = {name: state[name] for name in ("channel", "noise", "rho", "alpha")}
-    seed = 1 + max((run.seed for run in runs), default=-1)
-    return chosen | {"tokens": int(state["tokens"]), "d": int(state["d"]), "seed": seed}
+    return chosen | {"tokens": int(state["tokens"]), "d": int(state["d"]), "seed": VISITS.next_seed(runs)}
 
 
 def finish(given: dict[str, Any], result: dict[str, Any], runs: list[Run]) -> tuple[str, Any]:
     """Return how a run ended, and all runs."""
     text = f"Error {result['mse']:.4f} after {result['steps']} steps at d = {given['d']}"
     text += "" if result["converged"] else "; not converged, so the error is not final"
-    run = Run(**{name: (given | result)[name] for name in Run.model_fields})
-    return text, _RUNS.dump_python([*runs, run][-_MOST:])
-
-
-def parse(found: Any) -> list[Run]:
-    """Return a visitor's runs; what a browser sends that is anything else counts as none."""
-    try:
-        return _RUNS.validate_python(found)[-_MOST:]
-    except ValidationError:
-        return []
+    return text, VISITS.added(runs, given | result)
 
 
 def data(runs: list[Run]) -> str:
@@ -81,7 +71,7 @@ JOB = Job(
     work=work,
     settings=settings,
     finish=finish,
-    parse=parse,
+    parse=VISITS.parse,
     data=data,
     heading="Run message passing",
     text="At the settings above, on a fresh random teacher of the size you choose.",

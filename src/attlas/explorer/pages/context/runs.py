@@ -3,15 +3,15 @@
 from math import inf, log
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from attlas import context
 from attlas.explorer.controls import Slider, State
 from attlas.explorer.job import Job
 from attlas.explorer.plotting import table
+from attlas.explorer.visits import Visits
 from attlas.numerics import Event, Progress
 
-_MOST = 20  # runs that are shown
 _TOLERANCE = 1e-6  # of the fit: its errors are then good to about 1e-5
 _STEPS = 4000
 _SMALL = 40  # dimension up to which the finite-size theory is quick
@@ -36,7 +36,7 @@ class Run(BaseModel):
     converged: bool
 
 
-_RUNS = TypeAdapter(list[Run])
+VISITS = Visits(Run)
 
 
 def work(
@@ -77,8 +77,7 @@ def work(
 def settings(state: State, runs: list[Run]) -> dict[str, Any]:
     """Return the settings of the next run."""
     chosen = {name: float(state[name]) for name in ("alpha", "kappa", "tau", "ridge", "noise")}
-    seed = 1 + max((run.seed for run in runs), default=-1)
-    return chosen | {"tasks": state["tasks"], "d": int(state["d"]), "seed": seed}
+    return chosen | {"tasks": state["tasks"], "d": int(state["d"]), "seed": VISITS.next_seed(runs)}
 
 
 def finish(given: dict[str, Any], result: dict[str, Any], runs: list[Run]) -> tuple[str, Any]:
@@ -88,16 +87,7 @@ def finish(given: dict[str, Any], result: dict[str, Any], runs: list[Run]) -> tu
         icl, idg = result["expected"]
         text += f" (the theory at this d, for these tasks: {icl:.3f} and {idg:.3f})"
     text += "" if result["converged"] else "; the fit did not converge, so the errors are not final"
-    run = Run(**{name: (given | result)[name] for name in Run.model_fields})
-    return text, _RUNS.dump_python([*runs, run][-_MOST:])
-
-
-def parse(found: Any) -> list[Run]:
-    """Return a visitor's runs; what a browser sends that is anything else counts as none."""
-    try:
-        return _RUNS.validate_python(found)[-_MOST:]
-    except ValidationError:
-        return []
+    return text, VISITS.added(runs, given | result)
 
 
 def data(runs: list[Run]) -> str:
@@ -111,7 +101,7 @@ JOB = Job(
     work=work,
     settings=settings,
     finish=finish,
-    parse=parse,
+    parse=VISITS.parse,
     data=data,
     heading="Train a layer now",
     text="At the settings above, on fresh random tasks, in the dimension you choose. Its errors are exact: no test data.",

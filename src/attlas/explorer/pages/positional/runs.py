@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from attlas import positional
 from attlas.explorer.controls import Choice, Slider, State
 from attlas.explorer.job import Job
 from attlas.explorer.pages.positional.theory import model_of
 from attlas.explorer.plotting import table
+from attlas.explorer.visits import Visits
 from attlas.numerics import Event, Progress
 
-_MOST = 20  # runs that are shown
 _STEPS = {"descent": 3000, "lbfgs": 500}
 _SAFE = 0.6  # of the largest step that the positional minimum holds
 WORDS = {"positional": "by position", "semantic": "by meaning", "between": "between the two minima"}
@@ -34,7 +34,7 @@ class Run(BaseModel):
     converged: bool
 
 
-_RUNS = TypeAdapter(list[Run])
+VISITS = Visits(Run)
 
 
 def work(
@@ -73,8 +73,7 @@ def settings(state: State, runs: list[Run]) -> dict[str, Any]:
     """Return the settings of the next run."""
     model_of(state)
     chosen = {name: float(state[name]) for name in ("alpha", "mixture", "encoding")}
-    seed = 1 + max((run.seed for run in runs), default=-1)
-    return chosen | {"method": state["method"], "d": int(state["d"]), "seed": seed}
+    return chosen | {"method": state["method"], "d": int(state["d"]), "seed": VISITS.next_seed(runs)}
 
 
 def finish(given: dict[str, Any], result: dict[str, Any], runs: list[Run]) -> tuple[str, Any]:
@@ -84,16 +83,7 @@ def finish(given: dict[str, Any], result: dict[str, Any], runs: list[Run]) -> tu
     if result["mechanism"] != result["lower"]:
         text += f"; on these data the lower minimum attends {WORDS[result['lower']]}"
     text += "" if result["converged"] else "; not converged, so this is not final"
-    run = Run(**{name: (given | result)[name] for name in Run.model_fields})
-    return text, _RUNS.dump_python([*runs, run][-_MOST:])
-
-
-def parse(found: Any) -> list[Run]:
-    """Return a visitor's runs; what a browser sends that is anything else counts as none."""
-    try:
-        return _RUNS.validate_python(found)[-_MOST:]
-    except ValidationError:
-        return []
+    return text, VISITS.added(runs, given | result)
 
 
 def data(runs: list[Run]) -> str:
@@ -106,7 +96,7 @@ JOB = Job(
     work=work,
     settings=settings,
     finish=finish,
-    parse=parse,
+    parse=VISITS.parse,
     data=data,
     heading="Train from a random start",
     text="At the settings above, on fresh data. Its star has the colour of the minimum that training ends in.",
