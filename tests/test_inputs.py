@@ -5,7 +5,7 @@ import pytest
 
 from attlas import aim, layers, numerics, recovery
 from attlas.errors import InputError
-from attlas.inputs import array, integer, numbers, real, told
+from attlas.inputs import array, integer, numbers, real, described
 
 MASKED = np.ma.masked_array(np.eye(2), np.eye(2) > 0)
 
@@ -65,5 +65,5 @@ def test_what_was_accepted_still_is():
 
 @pytest.mark.parametrize("value", [np.eye(40), object(), "x" * 500, 10**4000, [1] * 500, float("nan")])
 def test_anything_is_quoted_on_one_short_line(value):
-    assert len(told(value)) <= 100
-    assert "\n" not in told(value)
+    assert len(described(value)) <= 100
+    assert "\n" not in described(value)
