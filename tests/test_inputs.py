@@ -5,7 +5,7 @@ import pytest
 
 from attlas import aim, layers, numerics, recovery
 from attlas.errors import InputError
-from attlas.inputs import array, integer, numbers, real, described
+from attlas.inputs import array, described, integer, numbers, real
 
 MASKED = np.ma.masked_array(np.eye(2), np.eye(2) > 0)
 
