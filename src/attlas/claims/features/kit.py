@@ -1,24 +1,31 @@
-"""What claims about random features share: guards against leaks, sample costs, learning curves as series and panels."""
+"""What claims about random features share: guards against leaks, sample costs, learning curves as series and panels.
+
+And the theory beside simulation: errors of single draws at given penalties, what the theory predicts there, and how far the
+two are apart over many cells.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.claims.claim import Cost, Measurement, Settings
-from attlas.claims.estimate import Exact, Undecided, mean
+from attlas.claims.estimate import Exact, Student, Undecided, mean, resampled
 from attlas.claims.figure import drawn, ticks
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series
 from attlas.claims.verdict import Outcome, Test, Verdict, above, decide
 from attlas.features import sample_cost
+from attlas.features import targets as known_targets
 from attlas.numerics import stream
+from attlas.tokens import sphere
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from attlas.features import TargetData
+    from attlas.features import TargetData, Theory
 
 Array = NDArray[np.float64]
 
@@ -29,6 +36,121 @@ SMALLEST, PERMUTED, FLOOR = (
     "error on permuted labels",
     "first error over what a linear learner must leave",
 )
+
+
+@cache
+def theory(
+    d: int, keys: int, bias: float = 0.0, scoring: str = "relu", positions: float = 0.0, learner: Any = "attention"
+) -> "Theory":
+    """Return the theory of these settings; a process makes every spectrum once."""
+    from attlas.features import theory as made
+
+    return made(d, keys, bias, scoring, positions=positions, learner=learner)
+
+
+@cache
+def predicted(
+    own: "Theory", names: tuple[str, ...], sizes: tuple[int, ...], ridges: tuple[float, ...], heads: Any
+) -> Array:
+    """Return the predicted errors (penalties, sizes, targets and noise), each target's over its variance.
+
+    The last column is the variance that label noise of variance one causes.
+    """
+    found = own.curve(list(names), list(sizes), heads=heads, ridge=list(ridges), noise=1.0)
+    if not bool(found.converged.all()):
+        raise RuntimeError(f"the theory did not converge at some of {sizes} samples, penalties {ridges}, {heads} heads")
+    noise = found.from_noise.values  # (targets, penalties, sizes), the same for all targets
+    return np.moveaxis(np.concatenate([found.error.values - noise, noise[:1]]), 0, -1)
+
+
+def simulated_errors(
+    own: "Theory",
+    names: Sequence[str],
+    sizes: Sequence[int],
+    ridges: Sequence[float],
+    heads: Any,
+    seed: int,
+    n_test: int = 600,
+    noises: int = 6,
+) -> Array:
+    """Return the test errors of one draw of tokens, targets, heads and noise, in the order of `predicted`.
+
+    Parameters
+    ----------
+    own : Theory
+        Its settings are those of the learner: d, keys, bias, scoring, positions.
+    names : sequence of str
+        Targets. Their directions, the tokens, the heads and the noise come from streams of their own.
+    sizes, ridges : sequences
+        Increasing sample sizes; absolute penalties.
+    heads : int or "infinite"
+    n_test : int
+    noises : int
+        Columns of label noise, whose variances are averaged.
+    """
+    from attlas.features.nested_curve import nested_curve
+
+    X = sphere(sizes[-1], own.keys + 1, own.d, stream(seed, "train"))
+    X_test = sphere(n_test, own.keys + 1, own.d, stream(seed, "test"))
+    functions = [known_targets.named(name, own.d, seed) for name in names]
+    scale = np.sqrt([own.placed(name).variance for name in names])
+    Y, expected = (np.stack([f(x) for f in functions], axis=1) / scale for x in (X, X_test))
+    noise = stream(seed, "label noise").standard_normal((len(X), noises))
+    Y, expected = np.hstack([Y, noise]), np.hstack([expected, np.zeros((n_test, noises))])
+    K, cross = _grams(own, X, X_test, heads, int(stream(seed, "heads").integers(2**31)))
+    found = nested_curve(K, Y, cross, expected, np.array(sizes), np.asarray(ridges)).test
+    return np.concatenate([found[..., :-noises], found[..., -noises:].mean(-1, keepdims=True)], axis=-1)
+
+
+def _grams(own: "Theory", X: Array, X_test: Array, heads: Any, state: int) -> tuple[Array, Array]:
+    """Return the Gram matrix of a learner, and that between test and training sequences."""
+    from attlas.features import RandomAttentionFeatures, RandomMLPFeatures, attention_kernel
+
+    options = {"bias": own.bias, "activation": own.scoring, "positions": own.positions}
+    if heads == "infinite":
+        return attention_kernel(X, **options), attention_kernel(X_test, X, **options)
+    if own.learner == "network":
+        made: Any = RandomMLPFeatures(round(heads * (own.d + 1)), random_state=state)
+    else:
+        made = RandomAttentionFeatures(heads, random_state=state, **options)
+    Phi = made.fit(X).transform(X)
+    return Phi @ Phi.T, made.transform(X_test) @ Phi.T
+
+
+def deviation(measurements: Sequence[Measurement[Any]], share: float = 0.5, cells: Any = slice(None)) -> Student:
+    """Estimate a quantile, over all cells of all points, of |log(mean error over seeds / predicted error)|.
+
+    What seeds scatter by is part of it, so it never looks smaller than it is.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+        Results have `errors` and `theory`, arrays of one shape.
+    share : float, default 0.5
+        The median; 0.9 is what nine in ten cells keep.
+    cells : index, optional
+        Which of the last axis (targets) count.
+    """
+    return _over_cells(measurements, cells, lambda off: float(np.quantile(np.abs(off), share)))
+
+
+def tilt(measurements: Sequence[Measurement[Any]], cells: Any = slice(None)) -> Student:
+    """Estimate the mean over cells of log(mean error over seeds / predicted error): a theory that is off one way."""
+    return _over_cells(measurements, cells, lambda off: float(np.mean(off)))
+
+
+def _over_cells(measurements: Sequence[Measurement[Any]], cells: Any, statistic: Callable[[Array], float]) -> Student:
+    predictions, groups = {}, {}
+    for point in dict.fromkeys(m.point for m in measurements):
+        mine = [m for m in measurements if m.point == point]
+        predictions[point] = np.log(mine[0].result["theory"][..., cells]).ravel()
+        groups[point] = np.stack([np.asarray(m.result["errors"])[..., cells].ravel() for m in mine])
+    return resampled(
+        lambda drawn: statistic(
+            np.concatenate([np.log(np.maximum(drawn[p].mean(0), 1e-300)) - predictions[p] for p in drawn])
+        ),
+        groups,
+    )
 
 
 def with_control(data: "TargetData", seed: int) -> "TargetData":
