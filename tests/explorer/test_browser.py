@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from attlas import aim
+from attlas import aim, features
 from attlas import context as in_context
 from attlas.explorer.pages import names
 
@@ -156,17 +156,25 @@ def test_a_run_is_followed_over_a_slow_line_and_at_another_page(visit) -> None:
     traces(page, "aim-curve", "t.at(-1).name == 'your runs'")
 
 
-def test_random_features_are_drawn(visit) -> None:
-    page = visit("/features?target=keys+1&keys=4")
-    shows(page, "features-curves-summary", "after 128 samples")
-    names = [trace["name"] for trace in traces(page, "features-curves", "t.length > 1")]
+def test_random_features_follow_the_theory(visit) -> None:
+    page = visit("/features?target=keys+1&d=6")
+    shows(page, "features-curves-summary", "At n = 320")
+    names = [trace["name"] for trace in traces(page, "features-curves", "t.length > 3") if trace["name"]]
     assert names == [
         "attention, infinitely many heads",
         "biased attention, infinitely many heads",
         "network, infinitely many neurons",
     ]
     page.get_by_label("attention", exact=True).check()
-    assert traces(page, "features-curves", "t.length == 1")[0]["name"] == names[0]
+    page.get_by_label("Label noise over variance").fill("0.5")
+    theory = features.theory(6, 4).curve("keys 1", [50, 320], noise=0.5).error.values
+    shows(page, "features-curves-summary", f"error over variance is {theory[1]:.3g} for attention")
+    band, line = traces(page, "features-curves", f"t.length == 2 && Math.abs(t[1].y[0] - {theory[0]}) < 1e-5")
+    assert (band["name"], line["name"]) == (None, names[0])
+    assert [one["name"] for one in traces(page, "features-heads", "t.length == 2")] == ["attention", "M (d + 1) = n"]
+    page.get_by_label("biased attention").check()
+    page.get_by_label("Weight of position codes").fill("1")
+    shows(page, "features-curves-summary", "no theory of this learner here: position codes and a bias")
 
 
 def test_a_black_box_is_asked_and_a_body_sculpted(visit) -> None:

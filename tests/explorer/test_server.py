@@ -97,11 +97,15 @@ def test_data_are_served(client) -> None:
         ("aim/curve", "what,alpha,mse,standard_error,seeds,d,claim"),
         ("aim/diagram", "what,alpha,rho,mse"),
         ("aim/spectrum", "what,eigenvalue,value"),
-        ("features/curves", "what,n,mse_over_variance,standard_error,seeds,d,claim"),
+        (
+            "features/curves",
+            "what,n,mse_over_variance,alpha,ridge,freedom,from_noise,deviation,converged,standard_error,seeds,d,claim",
+        ),
+        ("features/heads", "what,heads,mse_over_variance,alpha,ridge,freedom,from_noise,deviation,converged"),
         ("recovery/query", "query,tokens,answer_1,answer_2,answer_3"),
         ("recovery/known", "matrix,row,column,known,true"),
     ):
-        given = {"features/curves": {"keys": "4"}, "aim/spectrum": {"trained": "on"}}.get(name, {})
+        given = {"aim/spectrum": {"trained": "on"}}.get(name, {})
         answer = client.get(f"/data/{name}.csv", query_string=given)
         assert answer.status_code == 200
         assert answer.text.splitlines()[0] == header
@@ -110,7 +114,7 @@ def test_data_are_served(client) -> None:
     assert "_alpha-0.1248_" in answer.headers["Content-Disposition"]  # its value, not the position of its slider
     answer = client.get("/data/x.csv/y.csv")
     assert answer.text.startswith(
-        "No data set 'x.csv/y'; available: features/curves, recovery/query, recovery/known, aim/"
+        "No data set 'x.csv/y'; available: features/curves, features/heads, recovery/query, recovery/known, aim/"
     )
 
 

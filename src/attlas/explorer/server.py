@@ -63,16 +63,16 @@ def serve(
     name = f"[{host}]" if family == socket.AF_INET6 else host
     app = application(Path(store), (*LOCAL, name), port, tier, seed)
     server = create_server(app, sockets=[listening], threads=8, clear_untrusted_proxy_headers=True)
-    if not Path(store).exists():
-        echo(f"No store at {store}: the pages show theory alone; `attlas run` makes one")
-    echo(f"attlas is at http://{name}:{port}/ (Ctrl-C ends it)")
     ended: list[int] = []
 
     def end(number: int, _: Any) -> None:
         ended.append(number)
         sys.exit(128 + number)
 
-    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGTERM, end)  # before anybody is told of a server that can be ended
+    if not Path(store).exists():
+        echo(f"No store at {store}: the pages show theory alone; `attlas run` makes one")
+    echo(f"attlas is at http://{name}:{port}/ (Ctrl-C ends it)")
     try:
         with threadpool_limits(1):  # visitors share the cores; within one answer nothing is large
             server.run()

@@ -54,6 +54,6 @@ def test_its_words_and_points():
     found = {(s.name, s.settings["target"]): s for s in claim.series(measured)}
     assert set(found) == {(name, target) for name in ("heads", "neurons") for target in ("keys 1", "keys 2")}
     one = found["neurons", "keys 2"]
-    assert one.settings == {"target": "keys 2", "d": 4, "keys": 3, "bias": 0.0}
+    assert one.settings == {"target": "keys 2", "d": 4, "keys": 3, "bias": 0.0, "heads": 20}
     assert one.mean[0] == pytest.approx(np.mean([m.result["network"][0, 1] for m in measured]))
     assert len(claim.draw(measured).axes) == 2

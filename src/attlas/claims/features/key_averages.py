@@ -80,7 +80,12 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     """Return the learning curves."""
     learners = {"attention": "heads", "network": "neurons"}
-    return gather((row for m in measurements for row in curve_points(m, learners, TARGETS)), *AXES)
+    rows = (
+        (name, settings | {"heads": m.point.heads}, n, error, None)
+        for m in measurements
+        for name, settings, n, error, _ in curve_points(m, learners, TARGETS)
+    )
+    return gather(rows, *AXES)
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":

@@ -25,7 +25,7 @@ window.dash_clientside.explorer = {
     return String(Number(value));
   },
   power: function (value) {
-    const text = Number(Math.pow(10, value)).toPrecision(2);
+    const text = String(Number(Math.pow(10, value).toPrecision(2)));
     announce(window.dash_clientside.callback_context.inputs_list[0].id.control, text);
     return text;
   },
