@@ -248,6 +248,6 @@ CLAIM = Claim(
     design=(
         "The factor of 1.3 was set with the derivation. Runs 1000 and 1001 gave crossings known to 2 to 4 % (99 % intervals"
         " of at most 13 %), so that a true prediction is supported with P > .95 and one that is off by 1.5 is refuted"
-        " (24 seeds at d = 8; 16 did not always refute it). The error itself is tested because a leak divides out of a ratio."
+        " (24 seeds at d = 8; 16 did not always). The error itself is tested because a leak divides out of a ratio."
     ),
 )
