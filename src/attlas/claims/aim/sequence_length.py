@@ -132,7 +132,8 @@ CLAIM = Claim(
     version=4,
     statement=(
         "Learning curves of softmax attention for all sequence lengths T are one curve in alpha (T^2 + T - 2): message"
-        " passing with T = 2, 3 and 6 extrapolates to the same error, that of the theory, to 5 %."
+        " passing with T = 2, 3 and 6 extrapolates to the same error, that of the theory, to 5 % (rho = 1.5 and"
+        " alpha (T^2 + T - 2) = 0.35; at full scale also 0.2 and 0.6, and T = 4 and 5)."
     ),
     formula=r"V=F\left(\frac{V}{A}\right),\qquad A=\alpha\,(T^2+T-2)",
     source="boncoraglio2025bayes, the role of the sequence length",

@@ -250,9 +250,9 @@ def _ours(numbers: Numbers) -> str:
     )
 
 
-def _around(d: int, **settings: Any) -> list[Point]:
-    """Return three ratios about the place of the transition at this size, some 1 + 1/d."""
-    return [Point(ratio=round(1.02 + x / d, 3), d=d, **settings) for x in (-0.5, 1.25, 3.0)]
+def _around(d: int, centre: float = 1.02, **settings: Any) -> list[Point]:
+    """Return three ratios about the place of the transition at this size, some 1 + 1/d; with more steps it comes earlier."""
+    return [Point(ratio=round(centre + x / d, 3), d=d, **settings) for x in (-0.5, 1.25, 3.0)]
 
 
 def _wrong_place(measurements: Sequence[Measurement[Point]], size: float) -> list[Measurement[Point]]:
@@ -265,10 +265,11 @@ def _wrong_place(measurements: Sequence[Measurement[Point]], size: float) -> lis
 
 CLAIM = Claim(
     id="aim.softmax-threshold",
-    version=3,
+    version=4,
     statement=(
-        "Softmax attention is recovered perfectly above alpha = (2 rho - rho^2)/(T^2 + T - 2), and not below: the transition"
-        " of message passing extrapolates to it, to 5 %, and most runs of gradient descent fit all data with another matrix"
+        "Softmax attention is recovered perfectly above alpha = (2 rho - rho^2)/(T^2 + T - 2), and not below (tested for two"
+        " tokens at rho = 0.5; at full scale also T = 3 and rho = 1.5, where 2 rho - rho^2 becomes 1): the transition of"
+        " message passing extrapolates to it, to 5 %, and most runs of gradient descent fit all data with another matrix"
         " at 0.85 times it and find the right one at 1.5 times it."
     ),
     formula=(
@@ -287,7 +288,7 @@ CLAIM = Claim(
                 point
                 for settings in ({}, {"tokens": 3}, {"rho": 1.5})
                 for point in (
-                    *(point for d in (28, 40, 60, 90) for point in _around(d, steps=600, **settings)),
+                    *(point for d in (28, 40, 60, 90) for point in _around(d, 0.995, steps=600, **settings)),
                     *(Point(ratio=x, d=40, steps=600, **settings) for x in (BELOW, ABOVE)),
                 )
             ],
@@ -345,6 +346,7 @@ CLAIM = Claim(
     design=(
         "In a pilot the place of the transition scattered by 0.03 at d = 20 and 0.005 at d = 60; sizes and seeds give a"
         " standard error of 0.008 at d = infinity and support a true formula with probability 0.9. Twelve descents on each"
-        " side tell a share of nearly 1 from a half."
+        " side tell a share of nearly 1 from a half. At full tier the ratios of version 3 began above the transition at"
+        " d = 90, which left no size to locate it at; they now begin 2 to 3 % lower."
     ),
 )

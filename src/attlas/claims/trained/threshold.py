@@ -149,7 +149,8 @@ CLAIM = Claim(
     version=2,
     statement=(
         "Minimum-trace interpolation recovers the teacher above A*(rho) of Boncoraglio et al. 2025, and S >= 0 alone above"
-        " 1/2 + rho - rho^2/2: on the same data, with an error below 1e-3 (1 + rho) as recovery, each to 8 % as d grows."
+        " 1/2 + rho - rho^2/2: on the same data, with an error below 1e-3 (1 + rho) as recovery, each to 8 % as d grows"
+        " (rho = 0.2; at full scale also 0.5)."
     ),
     formula=(
         r"A^*=\min_{t\ge0}M(t),\quad M(t)=2\rho-\rho^2+\rho(1-\rho)\,t^2+(1-\rho)^2\int(u-t)_{+}^2\,d\mu(u),"
