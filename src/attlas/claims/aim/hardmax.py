@@ -144,7 +144,8 @@ CLAIM = Claim(
     version=4,
     statement=(
         "The error of hardmax attention of two tokens follows the state evolution of the channel as defined, to 8 % (rho ="
-        " 0.5, one alpha; three at full scale); it lies below the published curve, and is positive at every alpha: it falls as alpha^-2."
+        " 0.5, one alpha; three at full scale); it lies below the published curve, and is positive at every alpha: it falls"
+        " as alpha^-2."
     ),
     formula=(
         r"y=\operatorname{hardmax}(h),\qquad V=F\left(\frac{1}{2\alpha\,G_2(V)}\right)>0\quad\text{at every }\alpha"
