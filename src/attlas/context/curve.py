@@ -11,6 +11,7 @@ from attlas.context.best_ridge import best_ridge
 from attlas.context.spectra import Law, law
 from attlas.context.theory import RESIDUAL, setting, solve
 from attlas.errors import InputError
+from attlas.inputs import plain
 from attlas.numerics import Event, Progress
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _point(at: dict[str, float], test_alpha: float | None, tasks: Law) -> dict[s
 
 def _values(value: ArrayLike, name: str) -> Array:
     """Return a number or a list of them; what they may be is checked where they are used."""
-    found = np.asarray(value)
+    found = plain(value, name, "a number or a list of numbers")
     if found.dtype.kind not in "fiu" or found.ndim > 1 or not found.size:
         raise InputError(f"{name} must be a number or a list of numbers; got {value!r}")
     return found.astype(np.float64)

@@ -1,6 +1,7 @@
 """The equations of the finite-size theory for one set of tasks, averages taken over a drawn pool of (|x|^2, h, w).
 
-The exact moments of the tasks serve as control variates: only what the weights 1/(1 + delta) change is left to the pool.
+The pool is turned so that its second moments are the exact ones: only what the weights 1/(1 + delta) change is left to it, and
+averages of h h^T with positive weights are positive.
 """
 
 import numpy as np
@@ -29,7 +30,7 @@ def equivalent(
         raise InputError(
             f"{n} sequences for {n} parameters without ridge is the interpolation point; give a positive ridge"
         )
-    count = 1000 * d if pool is None else integer(pool, "pool")
+    count = 1000 * d if pool is None else integer(pool, "pool", least=10 * width)
     rng = stream(seed, "pool")
     if tasks.W is None:
         W = rng.standard_normal((count, d)) * np.sqrt(tasks.spectrum)
@@ -39,6 +40,7 @@ def equivalent(
     square = rng.chisquare(d, count) / d
     A, B = (part[..., :width] for part in tasks.moments()[:2])
     B = B[:width]
+    H = H @ _turn(H, square, B)
 
     # The equations hold for any (unit, shift) of the ratio ridge: (1, ridge), or (ridge, 1), which has a limit for n < p.
     unit, shift = (1.0, ridge) if n > d * width else (ridge, 1.0)
@@ -47,16 +49,17 @@ def equivalent(
         steps < _STEPS and residual > _TOLERANCE
     ):  # Q rises with Q, less than in proportion: it converges from anywhere
         weight = 1 / (unit + d / n * square * _forms(H, _inverse(Q, shift)))
-        new = _average(H, square, weight, H, B)
+        new = _average(H, square, weight, H)
         residual, Q, steps = float(np.abs(new - Q).max() / np.abs(new).max()), new, steps + 1
     M = _inverse(Q, shift)
     weight = 1 / (unit + d / n * square * _forms(H, M))
-    G = _average(W, square, weight, H, A) @ M
+    centre = float(weight.mean())  # the exact moment is a control variate of what has no sign
+    G = (_average(W, square, weight - centre, H) + centre * A) @ M
     missed = np.sum((W - H @ G.T) ** 2, axis=1) / d
     V, last = np.zeros_like(M), 1.0
     while steps < 2 * _STEPS and last > _TOLERANCE:
         e2 = (tasks.noise + square * (missed + _forms(H, V))) * weight * weight
-        new = d / n * M @ _average(H, square, e2, H, B) @ M
+        new = d / n * M @ _average(H, square, e2, H) @ M
         last, V, steps = float(np.abs(new - V).max() / np.abs(new).max()), new, steps + 1
     residual = max(residual, last)
     here = tasks.moments()
@@ -73,10 +76,17 @@ def equivalent(
     return Solution(errors, status, residual, steps)
 
 
-def _average(left: Array, square: Array, weight: Array, H: Array, exact: Array) -> Array:
-    """Return E[|x|^2 weight left h^T], the exact E[|x|^2 left h^T] taking the place of its mean over the pool."""
-    centre = float(weight.mean())
-    return np.asarray(left.T @ ((square * (weight - centre))[:, None] * H) / len(H) + centre * exact)
+def _average(left: Array, square: Array, weight: Array, H: Array) -> Array:
+    """Return the mean of |x|^2 weight left h^T over the pool."""
+    return np.asarray(left.T @ ((square * weight)[:, None] * H) / len(H))
+
+
+def _turn(H: Array, square: Array, exact: Array) -> Array:
+    """Return the matrix after which the pool's E[|x|^2 h h^T] is the exact one: a product of Cholesky factors."""
+    from scipy.linalg import solve_triangular
+
+    seen = np.linalg.cholesky(_average(H, square, np.ones(len(H)), H))
+    return np.asarray(solve_triangular(seen, np.linalg.cholesky(exact).T, lower=True, trans=1))
 
 
 def _forms(H: Array, M: Array) -> Array:

@@ -77,7 +77,7 @@ def finite_size(
         Sets of tasks. Set i has the tasks that `sample` draws at seed + i.
     pool : int, optional
         Sequences that averages are taken over; 1000 d if not given. The errors are biased by about d/pool, more near
-        tau = 1. Below d = 10 that may be too few, and the status then is inaccurate: give 100 000.
+        tau = 1; at least 10 (d + 1).
     seed : int
     column : bool, default True
         As in `fit`.

@@ -75,10 +75,13 @@ def freezing(rate: float, alpha: float, noise: float, *, throw: bool = True) -> 
     def excess(x: float) -> float:
         return _used(float(np.exp(x)), alpha, noise) - rate
 
-    low, high = np.log(noise), np.log(noise) + 1
-    while excess(high) > 0 and high < np.log(noise) + 60:
+    low, high = np.log(noise) - 1e-9, np.log(noise) + 1
+    most = high + 60 + np.log1p(alpha / noise)
+    while excess(high) > 0 and high < most:
         high += 1
-    t = float(np.exp(brentq(excess, low - 1e-9, high, xtol=1e-13)))
+    if excess(low) > 0 > excess(high):
+        low = brentq(excess, low, high, xtol=1e-13)
+    t = float(np.exp(low))  # without a change of sign, by rounding alone, the residual says so
     residual = abs(_used(t, alpha, noise) - rate)
     g, slope = _trace(t, alpha)
     value = noise + _missed(t, g, slope, noise) + (1 - noise / t) * t * g

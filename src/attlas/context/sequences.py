@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from attlas.context.tasks import TaskSet, draw_tasks, rounded
 from attlas.context.theory import positive
 from attlas.errors import InputError
-from attlas.numerics import stream
+from attlas.inputs import array, integer, real
+from attlas.numerics import Seed, generator, stream
 
 Array = NDArray[np.float64]
 _ROWS = 4096  # sequences at a time: what is needed on the way stays small beside the data
@@ -132,8 +133,25 @@ def draw_sequences(tasks: TaskSet, n: int, chosen: NDArray[np.intp] | None, seed
     return Sequences(X, H, y, chosen, tasks)
 
 
-def read_contexts(W: Array, noise: float, length: int, rng: np.random.Generator) -> Array:
-    """Draw h (n, d + 1) for one context of each of the tasks W (n, d), from its exact law."""
+def read_contexts(W: ArrayLike, noise: float, length: int, seed: Seed) -> Array:
+    """Draw h (n, d + 1), what linear attention reads of a context, for one context of each task, from its exact law.
+
+    Parameters
+    ----------
+    W : array of shape (n, d)
+        Tasks.
+    noise : float
+        Variance of the label noise.
+    length : int
+        Examples of a context, l.
+    seed : int or Generator
+
+    References
+    ----------
+    The formula of `sample`; ours.
+    """
+    W = array(W, "W", ("n", "d"))
+    noise, length, rng = real(noise, "noise", least=0), integer(length, "length"), generator(seed)
     n, d = W.shape
     square = np.maximum(np.einsum("nd,nd->n", W, W), np.finfo(float).tiny)
     v = square / d + noise
