@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 
-from attlas import aim, features, recovery, tokens
+from attlas import aim, context, features, recovery, tokens
 from attlas.numerics import stream
 
 
@@ -38,6 +38,11 @@ def oracle(X):
 
 def samples(n=12):
     return stream(0, "fuzz").standard_normal(n)
+
+
+def contexts():
+    """Three contexts of five examples in four dimensions."""
+    return context.draw_contexts(np.ones((3, 4)), 5, 0.1, 0)
 
 
 VALID = {
@@ -130,6 +135,26 @@ VALID = {
     "Y_test": lambda: np.ones(30),
     "learn_from_queries.oracle": lambda: one,
     "learn_from_queries.d": lambda: 3,
+    "tau": lambda: 0.5,
+    "kappa": lambda: 0.5,
+    "length": lambda: 5,
+    "layers": lambda: 2,
+    "strengths": lambda: [0.5, 1.0],
+    "eta": lambda: 0.3,
+    "times": lambda: [0.0, 1.0, 2.0],
+    "estimates": lambda: np.ones((3, 4)),
+    "tasks": lambda: np.ones((3, 4)),
+    "pool": lambda: 200,
+    "finite_size_of.tasks": lambda: context.draw_tasks(6, 2.0, 1.0, 0.1, 0),
+    "population.tasks": lambda: context.draw_tasks(6, 2.0, 1.0, 0.1, 0),
+    "fit.task": lambda: context.sample(6, 2.0, 1.0, 0.5, 0.1, 0),
+    "discrete_bayes.X": lambda: contexts()[0],
+    "discrete_bayes.y": lambda: contexts()[1],
+    "ridge_estimate.X": lambda: contexts()[0],
+    "ridge_estimate.y": lambda: contexts()[1],
+    "fit_softmax.X": lambda: contexts()[0],
+    "fit_softmax.y": lambda: contexts()[1],
+    "fit_softmax.query": lambda: np.ones((3, 4)),
 }
 
 HOSTILE = [

@@ -1,7 +1,7 @@
 """The equations of the finite-size theory for one set of tasks, averages taken over a drawn pool of (|x|^2, h, w).
 
-The pool is turned so that its second moments are the exact ones: only what the weights 1/(1 + delta) change is left to it, and
-averages of h h^T with positive weights are positive.
+The pool is turned so that its second moments are the exact ones: only what the weights 1/(1 + delta) change is left to
+it, and averages of h h^T with positive weights are positive.
 """
 
 import numpy as np

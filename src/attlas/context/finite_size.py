@@ -123,6 +123,7 @@ def finite_size_of(
     The remaining scatter of a simulation is that of its sequences.
     """
     require_parts(tasks, "tasks", ("fresh", "moments", "d"), "what `draw_tasks` returns, or the `tasks` of a `sample`")
+    seed = integer(seed, "seed", least=0)
     fresh = tasks.fresh(test_alpha, test_spectrum)
     return _mean(
         lambda i: equivalent(tasks, tau, ridge, pool, seed + i, column, fresh), integer(draws, "draws"), progress, throw

@@ -81,7 +81,8 @@ def logistic_error(times: ArrayLike, d: int, alpha: float, noise: float, start: 
     """  # fmt: skip
     b = _curvature(d, alpha, noise)
     t = numbers(times, "times", least=0)
-    a = 1 / b / (1 + (1 / (real(start, "start", above=0) * b) - 1) * np.exp(-2 * t / np.sqrt(d)))
+    gone = -2 * t / np.sqrt(d)  # 1 + (x - 1) e^gone, without the difference that cancels for a large start
+    a = 1 / b / (np.exp(gone) / (real(start, "start", above=0) * b) - np.expm1(gone))
     return np.asarray(1 + noise - 2 * a + b * a**2)
 
 
