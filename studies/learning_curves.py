@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +22,8 @@ import numpy as np
 
 from attlas import tokens
 from attlas.claims.figure import COLOURS, MARKERS, panels
-from attlas.features import RandomAttentionRegressor, learning_curve, mlp_neurons, targets
+from attlas.errors import InputError
+from attlas.features import RandomAttentionRegressor, learning_curve, mlp_neurons, targets, theory
 from attlas.features.nested_curve import nested_curve
 from attlas.features.ridge import GRID
 from attlas.layers import random_feature_mlp
@@ -64,7 +66,7 @@ def main():
         numbers = {"setting": setting._asdict(), "models": MODELS, "targets": TARGETS, "errors": errors.tolist()}
         options.out.write_text(json.dumps(numbers, indent=1) + "\n")
     if options.figure:
-        draw(errors, setting.sizes).savefig(options.figure, dpi=80)
+        draw(errors, setting).savefig(options.figure, dpi=80)
 
 
 def arguments():
@@ -168,19 +170,34 @@ def entry(values):
     return mean if len(values) == 1 else f"{mean} ± {values.std(ddof=1):.3f}"
 
 
-def draw(errors, sizes):
-    """Draw a panel for each family: a colour for each model, a marker for each power."""
+def predicted(setting, sizes):
+    """Return what the theory says at its best penalty, (models, sizes, targets); NaN where it has nothing to say."""
+    found = np.full((len(MODELS), len(sizes), len(TARGETS)), np.nan)
+    for m, (bias, learner) in enumerate(((0.0, "attention"), (1.0, "attention"), (0.0, "network"))):
+        own = theory(setting.d, setting.keys, bias, learner=learner)
+        for t, name in enumerate(TARGETS):
+            with suppress(InputError):  # a rotated correlation of degree two has no expansion with a bias
+                curve = own.curve(target(name, setting.d, 0), sizes, heads=setting.heads)
+                found[m, :, t] = np.where(curve.converged, curve.error, np.nan)
+    return found
+
+
+def draw(errors, setting):
+    """Draw a panel for each family: a colour for each model, a marker for each power; theory as lines."""
     figure, axes = panels(len(FAMILIES), width=3.3, height=3.9)
-    mean = errors.mean(0)
-    spread = errors.std(0, ddof=1) if len(errors) > 1 else np.zeros_like(mean)
-    lines = []
+    sizes, grid = setting.sizes, np.geomspace(setting.sizes[0], setting.sizes[-1], 16)
+    mean, lines = errors.mean(0), predicted(setting, grid)
+    spread = errors.std(0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.zeros_like(mean)
+    shown = []
     for axis, (family, names) in zip(axes, FAMILIES.items(), strict=True):
         for marker, name in zip(MARKERS, names, strict=False):
             t = TARGETS.index(name)
-            lines = [
-                axis.errorbar(sizes, mean[m, :, t], spread[m, :, t], color=colour, marker=marker, ms=4, lw=1.1)
+            shown = [
+                axis.errorbar(sizes, mean[m, :, t], spread[m, :, t], color=colour, marker=marker, ms=4, ls="")
                 for m, colour in enumerate(COLOURS[: len(MODELS)])
             ]
+            for m, colour in enumerate(COLOURS[: len(MODELS)]):
+                axis.plot(grid, lines[m, :, t], color=colour, lw=1.1)
             axis.plot([], [], color="#555555", marker=marker, ms=4, ls="", label=name.split(" ", 1)[1])
         axis.axhline(1, color="#555555", lw=0.8, ls=":")
         least = mean[:, :, [TARGETS.index(name) for name in names]].min()
@@ -189,7 +206,7 @@ def draw(errors, sizes):
         axis.minorticks_off()
         axis.legend(loc="lower left", frameon=False, fontsize=8)
     axes[0].set_ylabel("test error / variance")
-    figure.legend(lines, MODELS, loc="outside lower center", ncols=len(MODELS), frameon=False)
+    figure.legend(shown, MODELS, loc="outside lower center", ncols=len(MODELS), frameon=False)
     return figure
 
 
