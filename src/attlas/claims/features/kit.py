@@ -362,3 +362,47 @@ def theory_points(
             curve_points(m, {array: name}, targets), predictions, strict=True
         ):
             yield key, settings, n, error, float(prediction)
+
+
+def prediction(
+    own: "Theory", targets: Sequence[Any], sizes: Sequence[int], ridges: Sequence[float], heads: Any
+) -> tuple[Array, bool]:
+    """Return the errors of `predicted` for any targets, and whether the theory converged at all of them."""
+    found = own.curve(list(targets), list(sizes), heads=heads, ridge=list(ridges), noise=1.0)
+    noise = found.from_noise.values
+    errors = np.moveaxis(np.concatenate([found.error.values - noise, noise[:1]]), 0, -1)
+    return errors, bool(found.converged.all())
+
+
+def controlled_errors(
+    own: "Theory",
+    targets: Sequence[Any],
+    sizes: Sequence[int],
+    ridges: Sequence[float],
+    heads: Any,
+    seed: int,
+    n_test: int = 600,
+    noises: int = 6,
+) -> tuple[Array, Array]:
+    """Return the errors of `simulated_errors` for any targets, and those on a control (penalties, sizes).
+
+    The control is the first target with its training labels permuted: nobody can predict it. Its errors are over the
+    variance of the test labels. Targets are names, whose directions the seed draws, or functions of sequences that the
+    theory knows.
+    """
+    from attlas.features.nested_curve import nested_curve
+
+    X = sphere(sizes[-1], own.keys + 1, own.d, stream(seed, "train"))
+    X_test = sphere(n_test, own.keys + 1, own.d, stream(seed, "test"))
+    functions = [known_targets.named(one, own.d, seed) if isinstance(one, str) else one for one in targets]
+    scale = np.sqrt([own.placed(one).variance for one in functions])
+    Y, expected = (np.stack([f(x) for f in functions], axis=1) / scale for x in (X, X_test))
+    permuted = stream(seed, "permuted labels").permutation(Y[:, :1])
+    noise = stream(seed, "label noise").standard_normal((len(X), noises))
+    Y = np.hstack([Y, permuted, noise])
+    expected = np.hstack([expected, expected[:, :1], np.zeros((n_test, noises))])
+    K, cross = _grams(own, X, X_test, heads, int(stream(seed, "heads").integers(2**31)))
+    found = nested_curve(K, Y, cross, expected, np.array(sizes), np.asarray(ridges)).test
+    count = len(functions)
+    errors = np.concatenate([found[..., :count], found[..., count + 1 :].mean(-1, keepdims=True)], axis=-1)
+    return errors, found[..., count] / expected[:, 0].var()
