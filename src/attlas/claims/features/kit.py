@@ -310,3 +310,53 @@ def kernels_cost(n: int, keys: int, n_test: int) -> Cost:
     """Expect an unbiased and a biased kernel, and a path of factorisations of each."""
     rows = n * (n / 2 + n_test)
     return Cost(0.08 + (2.8e-8 * keys**2 + 2.6e-7) * rows + 1.9e-10 * n**3, int(200_000_000 + 30 * n * (n + n_test)))
+
+
+@cache
+def predicted_curves(own: "Theory", names: tuple[str, ...], sizes: tuple[int, ...], heads: Any = "infinite") -> Array:
+    """Return the predicted errors (sizes, targets) over the variance, at the best penalty of each."""
+    found = own.curve(list(names), list(sizes), heads=heads)
+    if not bool(found.converged.all()):
+        raise RuntimeError(f"the theory did not converge at some of {sizes} samples, {heads} heads")
+    return np.array(found.error.transpose("n", "target").values)
+
+
+@cache
+def predicted_costs(own: "Theory", names: tuple[str, ...], levels: tuple[float, ...], heads: Any = "infinite") -> Array:
+    """Return the predicted sample costs (levels, targets), at the best penalty."""
+    return np.array([[own.sample_cost(name, level, heads=heads).value for name in names] for level in levels])
+
+
+def run_costs(sizes: ArrayLike, curves: ArrayLike, level: float) -> Array:
+    """Return the log sample cost of the mean of several runs' curves (runs, sizes), as one jackknife value of each run.
+
+    Theory predicts the mean error over draws; costs of single runs are lower on average, for they cross a level early.
+    The mean of these values is the log cost of the mean curve less its bias, their scatter its error, as if they were
+    independent runs. Not finite where a mean does not reach the level.
+    """
+    errors = np.asarray(curves, dtype=float)
+    if len(errors) < 2:
+        raise Undecided("needs two seeds at least")
+    whole, count = np.log(cost_of(sizes, errors.mean(0), level)), len(errors)
+    rest = (errors.sum(0) - errors) / (count - 1)
+    without = np.log([cost_of(sizes, np.maximum(curve, 0.0), level) for curve in rest])
+    return count * whole - (count - 1) * without
+
+
+def require_finite(measurements: Sequence[Measurement[Any]], *arrays: str) -> None:
+    """Leave a claim open where an error is infinite: a mean that is infinite would count as lying above any bound."""
+    broken = sum(not all(np.isfinite(m.result[name]).all() for name in arrays) for m in measurements)
+    if broken:
+        raise Undecided(f"{broken} of {len(measurements)} runs have an error that is not finite")
+
+
+def theory_points(
+    m: Measurement[Any], learners: Mapping[str, str], targets: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Any], float, float, float | None]]:
+    """Yield the points of `curve_points`, with the prediction at each: the array "<learner>_theory" of the result."""
+    for array, name in learners.items():
+        predictions = np.asarray(m.result[f"{array}_theory"]).T.ravel()
+        for (key, settings, n, error, _), prediction in zip(
+            curve_points(m, {array: name}, targets), predictions, strict=True
+        ):
+            yield key, settings, n, error, float(prediction)
