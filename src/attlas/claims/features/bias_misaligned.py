@@ -185,10 +185,10 @@ CLAIM = Claim(
     statement=(
         "A query-key bias saves samples only on correlations aligned with it, as much as the theory of the test error"
         " predicts without a fit: down to a half and a fifth of the variance, and for rotated correlations and averages of"
-        " key functions to a tenth, the cost without bias is predicted to 15 %, and its ratio to that with bias to 10 % (20 %"
-        " for aligned correlations). The bias saves samples on an aligned correlation (over 1.1 times, to a half), and to a tenth it costs them (over 1.1 times)"
-        " on rotated ones and on averages of key functions (d = 10 in the quick tier, 8 to 12 in the full one; ours, after"
-        " Fu et al. 2023)."
+        " key functions to a tenth, the cost without bias is predicted to 15 %, and its ratio to that with bias to 10 %"
+        " (20 % for aligned correlations). The bias saves samples on an aligned correlation (over 1.1 times, to a half), and"
+        " to a tenth it costs them (over 1.1 times) on rotated ones and on averages of key functions (d = 10 in the quick"
+        " tier, 8 to 12 in the full one; ours, after Fu et al. 2023)."
     ),
     formula=(
         r"f(X)=\frac{1}{N}\sum_{i=1}^{N}\langle x_0,U x_i\rangle:\qquad\frac{n_{\varepsilon}(0)}{n_{\varepsilon}(b)}"
@@ -233,8 +233,8 @@ CLAIM = Claim(
         *kit.leaks("plain", "biased"),
     ),
     unseen=(
-        "a gain of rotated correlations or key averages that is off by less than a twentieth, and what the bias costs aligned"
-        " correlations below a fifth of the variance, which features.bias-correlation judges"
+        "a gain of rotated correlations or key averages that is off by less than a twentieth, and what the bias costs"
+        " aligned correlations below a fifth of the variance, which features.bias-correlation judges"
     ),
     design=(
         "A pilot (runs 1000 and 1001, 18 seeds each) knows log costs to 0.012 to 0.030 (standard errors), log gains to 0.008"
