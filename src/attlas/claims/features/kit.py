@@ -360,3 +360,12 @@ def theory_points(
             curve_points(m, {array: name}, targets), predictions, strict=True
         ):
             yield key, settings, n, error, float(prediction)
+
+
+def run_logs(errors: ArrayLike) -> Array:
+    """Return the log of the mean error over runs (runs, ...), as one jackknife value of each run (see `run_costs`)."""
+    found = np.asarray(errors, dtype=float)
+    if len(found) < 2:
+        raise Undecided("needs two seeds at least")
+    rest = (found.sum(0) - found) / (len(found) - 1)
+    return len(found) * np.log(np.maximum(found.mean(0), 1e-300)) - (len(found) - 1) * np.log(np.maximum(rest, 1e-300))

@@ -237,9 +237,9 @@ CLAIM = Claim(
     version=4,
     statement=(
         "The theory of the test error predicts the samples that random-feature attention needs for 12 targets, down to a"
-        " tenth of their variance, without a fit: to 10 % in the mean, to 8 % in the median, nine in ten to 20 %. It orders them"
-        " too (rank correlation above 0.97), better than their total degree (above 0.9); B(f) of Fu et al. 2023 orders them"
-        " roughly (above 0.6)."
+        " tenth of their variance, without a fit: to 10 % in the mean, to 8 % in the median, nine in ten to 20 %. It orders"
+        " them too (rank correlation above 0.97), better than their total degree (above 0.9); B(f) of Fu et al. 2023 orders"
+        " them roughly (above 0.6)."
     ),
     formula=(
         r"n_{10}(f)=n_{10}^{\text{theory}}(f);\qquad B(f)=C_k\,\lVert A\rVert^2,\quad C_k=\max(1,\,k^{4.5}\,4^k),"
