@@ -126,7 +126,7 @@ def _reported(
     label: str, mine: Sequence[Measurement[Point]], costs: dict[str, Array], predicted: dict[str, Array]
 ) -> dict[str, float]:
     d = np.array([m.point.d for m in mine])
-    numbers = {}
+    numbers = {}  # type: ignore[var-annotated]
     for key, name in LEARNERS.items() if np.ptp(d) > 0 else ():
         numbers |= slope(np.log(d), costs[key]).numbers(f"{label}: exponent {name}")
         numbers[f"{label}: predicted exponent {name}"] = slope(np.log(d), predicted[key]).value

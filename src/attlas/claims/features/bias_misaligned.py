@@ -111,7 +111,7 @@ def _tests(label: str, eps: float, plain: Array, biased: Array, expected: Array)
 
 def _reported(mine: Sequence[Result]) -> dict[str, float]:
     """Return measured and predicted gains at the last point."""
-    found = {}
+    found = {}  # type: ignore[var-annotated]
     for t, (target, levels) in enumerate(JUDGED.items()):
         for level in levels:
             plain, biased = (
