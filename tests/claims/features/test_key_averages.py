@@ -1,4 +1,4 @@
-"""features.key-averages: attention must be ahead at every size."""
+"""features.key-averages: both learners and their ratio must be as predicted, and attention ahead at every size."""
 
 import numpy as np
 import pytest
@@ -8,19 +8,27 @@ from attlas.claims.features import key_averages as claim
 
 from .worlds import curve
 
-PLACES = np.array([8.0, 128, 256, 512, 1024])
+PLACES = np.array([8.0, 128, 256, 512])
 
 
-def world(ahead=4.0, network=40.0, seeds=6):
-    """Results as if attention needed `ahead` times fewer samples than the network, which learns degree one at `network`."""
+def world(attention=1.0, network=1.0, ahead=4.0, seeds=12):
+    """Results as if both errors were these factors off; attention is to need `ahead` times fewer samples."""
     rng = np.random.default_rng(0)
+    costs = {"attention": (40 / ahead, 200 / ahead), "network": (40, 1e6)}
+    sure = np.random.default_rng(1)
+    theory = {
+        f"{key}_theory": np.stack([curve(c, sure, PLACES, scatter=0) for c in own], axis=1)
+        for key, own in costs.items()
+    }
     rows = []
     for seed in range(seeds):
-        result = {
-            "attention": np.stack([curve(c, rng, PLACES) for c in (network / ahead, 400 / ahead)], axis=1),
-            "network": np.stack([curve(c, rng, PLACES) for c in (network, 1e6)], axis=1),
+        found = {
+            key: factor * np.stack([curve(c, rng, PLACES) for c in costs[key]], axis=1)
+            for key, factor in (("attention", attention), ("network", network))
         }
-        rows.append(Measurement(claim.Point(), seed, result | {"permuted": 1 + 0.01 * seed, "sizes": PLACES}))
+        rows.append(
+            Measurement(claim.Point(n=512), seed, theory | found | {"permuted": 1 + 0.01 * seed, "sizes": PLACES})
+        )
     return rows
 
 
@@ -28,11 +36,19 @@ def outcome(measurements):
     return claim.CLAIM.verdict(measurements).outcome
 
 
-def test_the_ratio_of_errors_decides():
+def test_errors_and_their_ratio_are_compared_with_the_predicted_ones():
     assert outcome(world()) is Outcome.SUPPORTED
-    assert outcome(world(ahead=1.0)) is Outcome.REFUTED
-    assert outcome(world(network=1e6, ahead=1e5)) is Outcome.REFUTED  # a network that learns nothing is no rival
+    assert outcome(world(attention=1.4)) is Outcome.REFUTED
+    assert outcome(world(network=0.75)) is Outcome.REFUTED
+    assert outcome(world(attention=0.95, network=1.03)) is Outcome.SUPPORTED
+    assert outcome(world(ahead=1.0)) is Outcome.REFUTED  # predicted, and no lead
     assert outcome(world(seeds=1)) is Outcome.INCONCLUSIVE
+
+
+def test_an_infinite_error_supports_nothing():
+    rows = world()
+    rows[0].result["network"] = np.full_like(rows[0].result["network"], np.inf)
+    assert outcome(rows) is Outcome.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("mutation", claim.CLAIM.mutations, ids=lambda m: m.name)
@@ -48,7 +64,7 @@ def test_points_too_small_for_their_curve_are_refused():
 
 def test_its_words_and_points():
     words = claim.CLAIM.found(claim.CLAIM.verdict(world()))
-    assert "times attention's in 8 comparisons" in words
+    assert "times attention's in 6 comparisons" in words
     point = claim.Point(heads=20, d=4, keys=3, n=128)
     measured = [Measurement(point, seed, claim.measure(point, seed)) for seed in range(2)]
     found = {(s.name, s.settings["target"]): s for s in claim.series(measured)}
@@ -56,4 +72,5 @@ def test_its_words_and_points():
     one = found["neurons", "keys 2"]
     assert one.settings == {"target": "keys 2", "d": 4, "keys": 3, "bias": 0.0, "heads": 20}
     assert one.mean[0] == pytest.approx(np.mean([m.result["network"][0, 1] for m in measured]))
+    assert one.theory == pytest.approx(measured[0].result["network_theory"][:, 1])
     assert len(claim.draw(measured).axes) == 2

@@ -1,27 +1,33 @@
-"""features.activations: relu attention does as well as softmax attention, whatever the target."""
+"""features.activations: relu attention errs as theory predicts, and does as well as softmax attention."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
 from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
-from attlas.claims.estimate import mean
+from attlas.claims.estimate import mean, resampled
 from attlas.claims.features import kit
 from attlas.claims.features.kit import AXES, labels
 from attlas.claims.figure import COLOURS, MARKERS, drawn, panels, ticks
 from attlas.claims.finding import ending, span
-from attlas.claims.mutation import Mutation, changed
+from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, below, between, decide
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Array = NDArray[np.float64]
+
 ACTIVATIONS = ("relu", "softmax")
 EQUAL = 0.05  # of the variance: errors that differ by less are as good
+EPS = 0.25  # of relu's errors beside the predicted ones, each target over all n
+MEDIAN, NINE = 0.1, 0.2  # of the deviations of log errors over targets and n
 LEAD = 0.3  # of the variance: no lead of relu on what both learn is larger
 NOTHING = (0.9, 1.2)  # errors at which nothing was learned
 LEARNED = 0.4  # the largest last error of relu on what softmax does not learn
@@ -55,17 +61,22 @@ def measure(point: Point, seed: int) -> Result:
         "sizes": np.array(sizes, dtype=float),
         "permuted": float(min(curve[-1, -1] for curve in curves.values())),
         **{name: curve[:, :-1] for name, curve in curves.items()},
+        "relu_theory": kit.predicted_curves(
+            kit.theory(point.d, point.keys, point.bias), TARGETS, tuple(sizes), point.heads
+        ),
     }
 
 
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
-    """Judge the last errors: alike on three targets, relu ahead on one, and softmax at those of a constant on three."""
+    """Judge relu's errors against the predicted ones, and the last ones beside softmax's: alike, ahead, or alone."""
+    kit.require_finite(measurements, *ACTIVATIONS)
     points = list(dict.fromkeys(m.point for m in measurements))
     names = labels(points)
     tests = kit.guards(measurements, ACTIVATIONS, "relu", lambda p: TARGETS if p.bias == 0 else ("",) * len(TARGETS))
     numbers: dict[str, float] = {}
     for point in points:
         mine = [m.result for m in measurements if m.point == point]
+        tests += _against_theory(names[point], mine)
         for t, target in enumerate(TARGETS):
             label = f"{names[point]} {target}"
             curves = {a: np.array([r[a][:, t] for r in mine]) for a in ACTIVATIONS}
@@ -83,14 +94,34 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     return decide(tests, "", numbers)
 
 
+def _against_theory(label: str, mine: Sequence[Result]) -> list[Test]:
+    """Return the tests of relu's mean errors over seeds against the predicted ones, from the second size on."""
+    off = kit.run_logs([r["relu"][1:] for r in mine]) - np.log(mine[0]["relu_theory"][1:])
+    region = between(-np.log(1 + EPS), np.log(1 + EPS))
+    tests = [
+        Test(f"{label} {target}: log error of relu over prediction", mean(off[:, :, t].mean(1)), region, 0.0)
+        for t, target in enumerate(TARGETS)
+    ]
+    for name, share, most in (("median", 0.5, MEDIAN), ("nine in ten", 0.9, NINE)):
+        size = resampled(partial(_deviation, share), {"runs": off})
+        tests.append(Test(f"{label}: deviation of relu's log errors, {name}", size, below(most)))
+    return tests
+
+
+def _deviation(share: float, runs: Mapping[str, Array]) -> float:
+    return float(np.quantile(np.abs(runs["runs"].mean(0)), share))
+
+
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     """Return the learning curves of each activation."""
     rows = []
     for m in measurements:
         for activation in ACTIVATIONS:
-            for target, curve in zip(TARGETS, m.result[activation].T, strict=True):
+            none = [[None] * len(m.result["sizes"])] * len(TARGETS)  # softmax has no theory
+            theory = m.result["relu_theory"].T.tolist() if activation == "relu" else none
+            for target, curve, own in zip(TARGETS, m.result[activation].T, theory, strict=True):
                 settings = {"target": target, **m.point.model_dump(exclude={"n"})}
-                rows += [(activation, settings, n, e, None) for n, e in zip(m.result["sizes"], curve, strict=True)]
+                rows += [(activation, settings, n, e, p) for n, e, p in zip(m.result["sizes"], curve, own, strict=True)]
     return gather(rows, *AXES)
 
 
@@ -112,12 +143,13 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def finding(numbers: Numbers) -> str:
-    """Return the gaps on what both learn, and what softmax does not learn, in a sentence."""
+    """Return how far relu is from theory, the gaps on what both learn, and what softmax does not learn, in a sentence."""
     gaps, nothing, relu = (ending(numbers, f": {end}") for end in ("relu - softmax", "softmax", "relu"))
+    typical, error = (ending(numbers, f"log errors, median{end}")[-1] for end in ("", " ±"))
     return (
-        f"Relu attention loses nothing to softmax: where both learn, its error differs by {span(gaps)} of the variance; on"
-        f" squares of the query and on correlations softmax learns nothing (error {span(nothing)}) and relu does"
-        f" ({span(relu)})"
+        f"Relu attention errs as theory predicts, to {typical:.1%} in the median (± {error:.1%}), and loses nothing to"
+        f" softmax: where both learn, its error differs by {span(gaps)} of the variance; on squares of the query and on"
+        f" correlations softmax learns nothing (error {span(nothing)}) and relu does ({span(relu)})"
     )
 
 
@@ -130,22 +162,23 @@ def cost(point: Point) -> Cost:
 
 CLAIM = Claim(
     id="features.activations",
-    version=2,
+    version=4,
     statement=(
-        "With random heads relu attention does as well as softmax attention (Fu et al. 2023 study it in its place): at the"
-        " largest n its error exceeds softmax's by less than 0.05 of the variance on linear functions and on a weighted"
-        " correlation, is lower by more than that on squares of keys, and on squares of the query and on correlations"
-        " softmax learns nothing."
+        "With random heads relu attention errs as the theory of the test error predicts without a fit: to 10 % in the median"
+        " over seven targets and all n, nine in ten to 20 %, each target on average over n to 25 %. And it does as well as"
+        " softmax attention, which has no such theory (Fu et al. 2023 study relu in its place): at the largest n its error"
+        " exceeds softmax's by less than 0.05 of the variance on linear functions and on a weighted correlation, is lower by"
+        " more than that on squares of keys, and on squares of the query and on correlations softmax learns nothing."
     ),
     formula=(
         r"\varphi_m=\frac{1}{N}\sum_{i=1}^{N}\operatorname{act}(s_{mi})\,\tilde x_i,\qquad"
         r"\operatorname{act}(s_{mi})=\max(s_{mi},0)\;\text{ or }\;\frac{N\,e^{s_{mi}}}{\sum_j e^{s_{mj}}}"
     ),
-    source="fu2023random, section 2, which studies relu in place of softmax",
+    source="fu2023random, section 2, which studies relu in place of softmax; the theory is ours (docs/features.md)",
     settings=Point,
     tiers={
-        "quick": Sweep([Point(heads=100, d=6, keys=6, n=512)], seeds=16),
-        "full": Sweep([Point(heads=600, d=12, keys=8, n=2400, bias=b) for b in (0.0, 1.0)], seeds=10),
+        "quick": Sweep([Point(heads=200, d=6, keys=6, n=512)], seeds=40),
+        "full": Sweep([Point(heads=400, d=10, keys=8, n=1200, bias=b) for b in (0.0, 1.0)], seeds=16),
     },
     measure=measure,
     judge=judge,
@@ -153,11 +186,14 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Test error over variance against samples, for relu and softmax attention with the same frozen heads, on four"
-        " targets (a constant predictor scores 1). Means over draws with standard errors."
+        " targets (a constant predictor scores 1). Points are means over draws with standard errors; lines are the theory,"
+        " which only relu has."
     ),
     finding=finding,
     series=series,
     mutations=(
+        Mutation("theory predicts {size:g} of relu's errors", (0.95, 0.7, 0.4), 0.7, scaled("relu_theory")),
+        Mutation("theory predicts {size:g} times relu's errors", (1.05, 1.4, 3.0), 1.4, scaled("relu_theory")),
         Mutation(
             "relu's error is larger by {size:g} of the variance",
             (0.02, 0.1, 0.5),
@@ -176,9 +212,14 @@ CLAIM = Claim(
         ),
         *kit.leaks("relu", "softmax"),
     ),
-    unseen="a lead of softmax at smaller n, which is reported; differences below 0.05 of the variance",
+    unseen=(
+        "a lead of softmax at smaller n, which is reported; differences below 0.05 of the variance; one target's errors off"
+        " by a tenth: those of query 2 are predicted too low by that much"
+    ),
     design=(
-        "A pilot (run 1000, 16 seeds) has every test 22 standard errors or more inside: supported in all resampled"
-        " runs."
+        "A pilot with 100 heads (runs 1000 and 1001, 16 seeds each) had deviations of 5 % in the median and 11 to 18 % for"
+        " squares of the query, whose theory is least sharp at few heads. With 200 heads and 40 seeds they are 3 to 4 %,"
+        " and 6 to 11 % with an error of 2 %. With 8 % allowed in the median the claim is supported in 78 % and 70 % of"
+        " resampled runs, with 10 % in 98 % and 100 % (of 120)."
     ),
 )

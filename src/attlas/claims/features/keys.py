@@ -86,25 +86,25 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
-    """Return the sample costs against N, and the learning curves."""
+    """Return the sample costs against N with the predicted ones, and the learning curves."""
     found = []
     for level, y_name in SAMPLES.items():
         rows = [
-            (look, {"target": target, "d": m.point.d}, float(m.point.keys), cost, None)
+            (look, {"target": target, "d": m.point.d}, float(m.point.keys), cost, _predicted(m, learner, target, level))
             for m in measurements
             for learner, look in (("attention", "kernel"), ("network", "network"))
             for target in TARGETS
             if (cost := _cost(m, learner, target, level)) > 0
         ]
         found += gather(rows, "keys", y_name)
-    rows = [
+    curves = [
         (look, {"target": target, "d": m.point.d, "keys": m.point.keys}, float(n), float(error), None)
         for m in measurements
         for learner, look, sizes in (("attention", "kernel", "sizes"), ("network", "network", "network_sizes"))
         for t, target in enumerate(TARGETS)
         for n, error in zip(m.result[sizes], m.result[learner][:, t], strict=True)
     ]
-    return found + gather(rows, *AXES)
+    return found + gather(curves, *AXES)
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
@@ -147,6 +147,12 @@ def cost(point: Point) -> Cost:
 def _cost(m: Measurement[Point], learner: str, target: str, level: float) -> float:
     sizes = m.result["sizes" if learner == "attention" else "network_sizes"]
     return kit.cost_of(sizes, m.result[learner][:, TARGETS.index(target)], level)
+
+
+def _predicted(m: Measurement[Point], learner: str, target: str, level: float) -> float:
+    """Return the sample cost that theory predicts; it is drawn, not judged."""
+    own = kit.theory(m.point.d, m.point.keys, learner=learner)
+    return float(kit.predicted_costs(own, TARGETS, tuple(SAMPLES))[list(SAMPLES).index(level), TARGETS.index(target)])
 
 
 def _dearer(learner: str) -> Callable[[Sequence[Measurement[Point]], float], list[Measurement[Point]]]:
@@ -196,7 +202,8 @@ CLAIM = Claim(
     caption=(
         "Samples that bring the test error to half (left) and to a tenth (right) of the variance, against the number of"
         " keys, for averages over keys of degrees one and two: attention and a network on the same tokens, both infinitely"
-        " wide. Means over draws with standard errors; costs that were not reached are left out."
+        " wide. Points are means over draws with standard errors, lines the theory; costs that were not reached are left"
+        " out."
     ),
     finding=finding,
     series=series,

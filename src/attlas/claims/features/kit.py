@@ -342,7 +342,7 @@ def run_costs(sizes: ArrayLike, curves: ArrayLike, level: float) -> Array:
     whole, count = np.log(cost_of(sizes, errors.mean(0), level)), len(errors)
     rest = (errors.sum(0) - errors) / (count - 1)
     without = np.log([cost_of(sizes, np.maximum(curve, 0.0), level) for curve in rest])
-    return np.asarray(count * whole - (count - 1) * without)
+    return count * whole - (count - 1) * without  # type: ignore[no-any-return]
 
 
 def require_finite(measurements: Sequence[Measurement[Any]], *arrays: str) -> None:
@@ -406,3 +406,12 @@ def controlled_errors(
     count = len(functions)
     errors = np.concatenate([found[..., :count], found[..., count + 1 :].mean(-1, keepdims=True)], axis=-1)
     return errors, found[..., count] / expected[:, 0].var()
+
+
+def run_logs(errors: ArrayLike) -> Array:
+    """Return the log of the mean error over runs (runs, ...), as one jackknife value of each run (see `run_costs`)."""
+    found = np.asarray(errors, dtype=float)
+    if len(found) < 2:
+        raise Undecided("needs two seeds at least")
+    rest = (found.sum(0) - found) / (len(found) - 1)
+    return len(found) * np.log(np.maximum(found.mean(0), 1e-300)) - (len(found) - 1) * np.log(np.maximum(rest, 1e-300))  # type: ignore[no-any-return]
