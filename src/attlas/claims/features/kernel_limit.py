@@ -184,7 +184,7 @@ def finding(numbers: Numbers) -> str:
 def cost(point: Point) -> Cost:
     """Expect the drawing of the heads, and the features."""
     numbers = point.heads * (point.d + 1) ** 2
-    return Cost(0.05 + 3e-8 * numbers + 1e-9 * POINTS * numbers, int(150_000_000 + 24 * numbers))
+    return Cost(0.02 + 8e-9 * numbers + 3e-10 * POINTS * numbers, int(150_000_000 + 24 * numbers))
 
 
 def _label(settings: Mapping[str, Any]) -> str:
