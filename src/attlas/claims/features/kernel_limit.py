@@ -177,7 +177,7 @@ def finding(numbers: Numbers) -> str:
         "M random heads approach the kernel of infinitely many as M^-1/2: the fitted exponents are"
         f" {min(slopes):.3f} to {max(slopes):.3f}, each to ± {max(errors):.3f}. The squared error of relu heads is"
         f" {span(ratios)} of what the spread of a single head predicts (± {max(widths):.2f}), and the mean error is at most"
-        f" {max(map(abs, signed)):.1%} of the kernel"
+        f" {max(map(abs, signed)):.2%} of the kernel"
     )
 
 
