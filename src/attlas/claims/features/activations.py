@@ -156,7 +156,7 @@ def finding(numbers: Numbers) -> str:
 def cost(point: Point) -> Cost:
     """Expect the products of the features and the factorisations, twice."""
     p, rows = point.heads * (point.d + 1), point.n + 1000
-    seconds = 0.1 + 1e-10 * (rows * p * point.n + rows * p * (point.keys + 1) * point.d) + 2.5e-10 * 10 * point.n**3
+    seconds = 0.08 + 2.5e-11 * (rows * p * point.n + rows * p * (point.keys + 1) * point.d) + 8e-10 * point.n**3
     return Cost(seconds, int(200_000_000 + 16 * rows * p))
 
 

@@ -177,14 +177,14 @@ def finding(numbers: Numbers) -> str:
         "M random heads approach the kernel of infinitely many as M^-1/2: the fitted exponents are"
         f" {min(slopes):.3f} to {max(slopes):.3f}, each to ± {max(errors):.3f}. The squared error of relu heads is"
         f" {span(ratios)} of what the spread of a single head predicts (± {max(widths):.2f}), and the mean error is at most"
-        f" {max(map(abs, signed)):.1%} of the kernel"
+        f" {max(map(abs, signed)):.2%} of the kernel"
     )
 
 
 def cost(point: Point) -> Cost:
     """Expect the drawing of the heads, and the features."""
     numbers = point.heads * (point.d + 1) ** 2
-    return Cost(0.05 + 3e-8 * numbers + 1e-9 * POINTS * numbers, int(150_000_000 + 24 * numbers))
+    return Cost(0.02 + 8e-9 * numbers + 3e-10 * POINTS * numbers, int(150_000_000 + 24 * numbers))
 
 
 def _label(settings: Mapping[str, Any]) -> str:

@@ -133,7 +133,7 @@ def finding(numbers: Numbers) -> str:
 def cost(point: Point) -> Cost:
     """Expect the products of the features and the factorisations."""
     p, rows = point.heads * (point.d + 1), point.n + TEST
-    seconds = 0.15 + 4e-11 * (rows * p * point.n + rows * p * (point.keys + 1) * point.d) + 1.2e-10 * 10 * point.n**3
+    seconds = 0.05 + 2e-11 * (rows * p * point.n + rows * p * (point.keys + 1) * point.d) + 5e-10 * point.n**3
     return Cost(seconds, int(200_000_000 + 16 * rows * p))
 
 

@@ -176,7 +176,7 @@ def finding(numbers: Numbers) -> str:
 def cost(point: Point) -> Cost:
     """Expect one kernel and its factorisations."""
     pairs = point.n * (point.n / 2 + TEST) * point.keys**2
-    return Cost(0.1 + 4e-9 * pairs + 6e-10 * point.n**3, int(200_000_000 + 30 * point.n * (point.n + TEST)))
+    return Cost(0.1 + 1.3e-9 * pairs + 1.3e-10 * point.n**3, int(200_000_000 + 30 * point.n * (point.n + TEST)))
 
 
 def _costs(sizes: Array, runs: Array, level: float = ERROR) -> Array:
