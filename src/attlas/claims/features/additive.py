@@ -138,9 +138,8 @@ def finding(numbers: Numbers) -> str:
     stacked, width = (ending(numbers, f": last error of two layers on two keys{end}") for end in ("", " ±"))
     return (
         f"One layer learns nothing of a function of two keys: its error is {span(blind, '.3f')} of the variance"
-        f" (± {max(error):.3f} at most) in {len(blind)} comparisons of sample sizes and numbers of heads, at"
-        f" the best penalty"
-        f" in hindsight. Two stacked random layers reach {span(stacked)} ± {max(width):.2f}"
+        f" (± {max(error):.3f} at most) in {len(blind)} comparisons of sample sizes and numbers of heads, at the best"
+        f" penalty in hindsight. Two stacked random layers reach {span(stacked)} ± {max(width):.2f}"
     )
 
 
@@ -253,8 +252,9 @@ CLAIM = Claim(
     ),
     unseen="how two layers do with more heads or other depths, and functions of two keys other than this one",
     design=(
-        "A pilot (run 1000, 6 seeds) has errors of one layer of 1.000 to 1.003 with standard errors of 0.0005"
-        " to 0.002, and of"
-        " two layers of 0.20 (0.015): 14 standard errors or more inside. All of 200 resampled runs support the claim."
+        "A pilot (run 1000, 6 seeds) has errors of one layer of 1.000 to 1.003 with standard errors of 0.0005 to 0.002, and"
+        " of two layers of 0.20 (0.015): 14 standard errors or more inside, supported in all of 200 resampled runs. For two"
+        " layers the pilot was too small: over runs 0 to 4 their errors scatter from 0.10 to 0.61 with the draw of the first"
+        " layer, and 76 % of resampled runs support the claim. The design stays as registered."
     ),
 )

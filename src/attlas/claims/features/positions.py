@@ -158,10 +158,9 @@ def finding(numbers: Numbers) -> str:
     median, error = (ending(numbers, f": median deviation{end}") for end in ("", " ±"))
     return (
         f"Position codes make the order of the keys learnable: the error on one key falls from {span(without)} of the"
-        f" variance without codes to {span(longest, '.3f')} with codes of weight 4, while that on squares of"
-        f" all keys rises from"
-        f" {span(cheap, '.3f')} to {span(dear)}; half of all errors lie within {span([100 * v for v in median], '.1f')} ±"
-        f" {100 * max(error):.1f} % of the theory"
+        f" variance without codes to {span(longest, '.3f')} with codes of weight 4, while that on squares of all keys"
+        f" rises from {span(cheap, '.3f')} to {span(dear)}; half of all errors lie within"
+        f" {span([100 * v for v in median], '.1f')} ± {100 * max(error):.1f} % of the theory"
     )
 
 
