@@ -267,8 +267,8 @@ CLAIM = Claim(
         " peak (ours; after Defilippis et al. 2024 and Simon et al. 2023). For ten targets and label noise, d = 8, n = 400"
         " and M = 20 to 400, or 0.45 to 9 times n/(d + 1) at other sizes, penalties 1e-6 and 0.004, half of all cells lie"
         " within 5 % of the theory, nine in ten within 15 %, and the mean log ratio is within 0.08. The variance from noise"
-        " peaks at M(d + 1) = n to 3 %, as high as predicted to 25 %. With fewer than d^2 heads, linear functions and squares"
-        " of the query are predicted too low; half of those cells lie within 20 %, nine in ten within 35 %."
+        " peaks at M(d + 1) = n to 3 %, as high as predicted to 25 %. With fewer than d^2 heads, linear functions and"
+        " squares of the query are predicted too low; half of those cells lie within 20 %, nine in ten within 35 %."
     ),
     formula=(
         r"A=\sum_g w_g\frac{L_g}{1+\chi_g},\quad\chi_g=\frac{1}{Mc_g}\sum\mu\operatorname{tr}(L_gR),\quad"
