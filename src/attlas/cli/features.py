@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from attlas.cli.mounted import Table
@@ -17,7 +18,9 @@ def features(
     ] = "corr1",
     d: Annotated[str, typer.Option("--d", help="Dimension of a token, or several.")] = "16",
     keys: Annotated[int | None, typer.Option("--keys", min=1, help="Keys in a sequence; d if not given.")] = None,
-    n: Annotated[str, typer.Option("--n", help="Samples, or a range such as 100:8000:30.")] = "1000",
+    n: Annotated[
+        str, typer.Option("--n", help="Samples, or a range such as 100:8000:30, evenly spaced in logarithms.")
+    ] = "1000",
     heads: Annotated[str, typer.Option("--heads", help="Number of heads, or several; 'infinite'.")] = "infinite",
     bias: Annotated[str, typer.Option("--bias", help="Strength of the query-key bias, or several.")] = "0",
     scoring: Annotated[str, typer.Option("--scoring", help="relu, exp, sigmoid, erf, tanh or relu2.")] = "relu",
@@ -37,6 +40,8 @@ def features(
     from attlas.features import theory
 
     grid = grid_of(as_json, as_csv, d=d, n=n, bias=bias)
+    if ":" in n and min(grid["n"]) > 0:  # learning curves go over decades
+        grid["n"] = np.geomspace(grid["n"][0], grid["n"][-1], len(grid["n"])).round(6).tolist()
     counts = [_heads(value) for value in parse_values(heads, "--heads")]
     names = [name.strip() for name in target.split(",")]
     penalty = alpha if alpha == "best" else _number(alpha)
