@@ -44,7 +44,7 @@ def test_ranges_and_a_picture(attlas_here, tmp_path):
         (["--heads", "0"], "heads must be"),
         (["--heads", "many"], "give a number or 'infinite'"),
         (["--scoring", "softmax"], "couples the keys"),
-        (["--alpha", "worst"], "give a positive number or 'best'"),
+        (["--alpha", "worst"], "give one positive number or 'best'"),
         (["--n", "few"], "give a number or a range"),
         (["--learner", "tree"], "learner must be"),
     ],

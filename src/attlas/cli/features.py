@@ -64,7 +64,8 @@ def features(
         typer.echo(f"outside the theory: {sentence}", err=True)
     if plot is not None:
         _draw(rows, plot)
-    show(rows, as_json, as_csv, plot, ("d", "bias", "n", "error", "alpha", "deviation"))
+    varied = [name for name in ("target", "heads") if len({row[name] for row in rows}) > 1]
+    show(rows, as_json, as_csv, plot, (*varied, "d", "bias", "n", "error", "alpha", "deviation"))
 
 
 def _rows(found: Any, learned: Any, count: Any) -> list[dict[str, Any]]:
@@ -79,6 +80,10 @@ def _rows(found: Any, learned: Any, count: Any) -> list[dict[str, Any]]:
                     "keys": learned.keys,
                     "bias": learned.bias,
                     "heads": count,
+                    "scoring": str(learned.scoring),
+                    "positions": learned.positions,
+                    "learner": learned.learner,
+                    "noise": float(found.attrs["noise"]),
                     "n": float(n),
                     "error": float(at.error),
                     "mse": float(at.mse),
@@ -119,9 +124,9 @@ def _heads(value: Any) -> Any:
 
 
 def _number(text: str) -> float:
-    (value,) = parse_values(text, "--alpha")[:1]
-    if isinstance(value, str):
-        raise InputError(f"--alpha: give a positive number or 'best'; got {text!r}")
+    value, *more = parse_values(text, "--alpha")
+    if isinstance(value, str) or more:
+        raise InputError(f"--alpha: give one positive number or 'best'; got {text!r}")
     return float(value)
 
 

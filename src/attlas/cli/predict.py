@@ -70,7 +70,11 @@ def show(rows: list[dict[str, Any]], as_json: bool, as_csv: bool, plot: Path | N
             typer.echo(f"{key:10s} {'none' if value is None else value}")
     elif plot is None:
         for row in rows:
-            typer.echo("  ".join(f"{key}={row[key]:.6g}" for key in short))
+            typer.echo("  ".join(f"{key}={_short(row[key])}" for key in short))
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def status_of(converged: bool) -> str:

@@ -11,7 +11,7 @@ from attlas.errors import InputError
 from attlas.features.sharp.model import Placed
 from attlas.features.sharp.penalty import best_points
 from attlas.features.sharp.predictor import Point
-from attlas.inputs import integer, real
+from attlas.inputs import described, integer, real
 from attlas.numerics import Solution, Status
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def sample_costs(
     """Return the sample cost over dimensions and its local exponent; see `Theory.exponent`."""
     import xarray
 
+    if not isinstance(d, list | tuple | range | np.ndarray):
+        raise InputError(f"d must be at least two increasing dimensions; got {described(d)}")
     sizes = [integer(each, "d", least=3) for each in d]
     if len(sizes) < 2 or any(b <= a for a, b in pairwise(sizes)):
         raise InputError(f"d must be at least two increasing dimensions; got {list(d)}")

@@ -18,6 +18,7 @@ from attlas.features.sharp.model import Placed
 from attlas.features.sharp.predictor import Predictor
 from attlas.features.sharp.spectrum import Label, Sectors, Spectrum
 from attlas.features.sharp.table import spectrum_table
+from attlas.inputs import array
 from attlas.numerics import Progress, Solution, stream
 
 if TYPE_CHECKING:
@@ -58,12 +59,14 @@ def theory_of(
     if len(checked) < 10:
         raise InputError(f"a theory of your own tokens needs some hundred sequences; got {len(checked)}")
     if kernel is not None:
-        K = np.asarray(kernel, dtype=float)
+        K = array(kernel, "kernel", ("n0", "n0"))
         if K.shape != (len(checked), len(checked)) or not np.isfinite(K).all() or not np.allclose(K, K.T, rtol=1e-6):
             raise InputError(
                 f"kernel must be a finite symmetric matrix ({len(checked)}, {len(checked)}); got {K.shape}"
             )
     elif isinstance(activation, str) and activation == "softmax":
+        if positions:
+            raise InputError("positions with softmax have no kernel here; leave positions 0, or give the kernel itself")
         from attlas.features.head_features import HeadFeatures
         from attlas.features.token_maps import draw_heads
 
@@ -74,6 +77,10 @@ def theory_of(
 
         K = attention_kernel(checked, bias=bias, activation=activation, positions=positions)
     values, vectors = np.linalg.eigh(K / len(K))
+    if not values[-1] > 0 or values[0] < -1e-6 * values[-1]:
+        raise InputError(
+            f"kernel must be positive semidefinite and not zero; its eigenvalues go from {values[0]:.3g} to {values[-1]:.3g}"
+        )
     return OwnTheory(checked, np.maximum(values, 0.0), vectors)
 
 
@@ -144,7 +151,7 @@ class OwnTheory:
             raise InputError(
                 f"target must be a function of sequences, or its values on the {len(self.X)} given; got {target!r}"
             ) from error
-        if not np.isfinite(y).all() or not y.var() > 0:
+        if not np.isfinite(y).all() or not y.var(0).sum() > 0:
             raise InputError("the values of the target must be finite, and not all the same")
         return Placed(((self.vectors.T @ y) ** 2).sum(1) / len(y), 0.0, float(y.var(0).sum()))
 

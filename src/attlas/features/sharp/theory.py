@@ -20,7 +20,7 @@ from attlas.features.sharp.model import Model, Placed
 from attlas.features.sharp.predictor import Predictor
 from attlas.features.sharp.spectrum import Spectrum
 from attlas.features.sharp.table import spectrum_table
-from attlas.inputs import integer, real
+from attlas.inputs import described, integer, real
 from attlas.numerics import Progress, Solution
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ class Theory:
     norm_nodes: int = field(default=NORM_NODES, repr=False)
 
     def __post_init__(self) -> None:
-        integer(self.key_samples, "key_samples", least=0)
-        integer(self.offset_nodes, "offset_nodes", least=0)
-        integer(self.norm_nodes, "norm_nodes", least=0)
+        integer(self.key_samples, "key_samples", least=0, most=1_000_000)
+        integer(self.offset_nodes, "offset_nodes", least=0, most=32)
+        integer(self.norm_nodes, "norm_nodes", least=0, most=4)
         self.model  # noqa: B018  # says at once what is wrong
 
     @cached_property
@@ -242,6 +242,8 @@ class Theory:
 
         The value is infinity where the first never overtakes up to n = 1e7, 0 where it is never behind.
         """
+        if not isinstance(bias, list | tuple | np.ndarray) or len(bias) != 2:
+            raise InputError(f"bias must be a pair of strengths, such as (0, 1); got {described(bias)}")
         pair = [replace(self, bias=strength) for strength in bias]
         placed = [one.placed(target, heads) for one in pair]
         found = crossing(pair, placed, self.units(heads), noise)
@@ -290,6 +292,8 @@ def _model(d: int, keys: int, bias: float, scoring: Any, weight: float, learner:
         )
     bias, weight = real(bias, "bias"), real(weight, "positions", least=0)
     function = scoring_of(scoring)
+    if not float(function.square(0.0, 1.0)) > 0:
+        raise InputError(f"scoring {scoring!r} is zero on every score; such heads have no features")
     if learner not in ("attention", "network"):
         raise InputError(f"learner must be 'attention' or 'network'; got {learner!r}")
     if learner == "network":
