@@ -250,10 +250,10 @@ CLAIM = Claim(
         "Without label noise sigmoid scores learn squares of keys and correlations between query and keys from fewer"
         " samples than relu scores, and squares of the query from more, by the factors that the spectrum predicts (ours)."
         " With infinitely many heads, d = 8 and n up to 1000 (d = 12 and 3000 at the full tier), the ratio of samples down"
-        " to a tenth of the variance is the predicted one to 15 %; from n = 3 d^2 on, the ratio of errors is to 20 % and the"
-        " mean of all errors to 15 %. Label noise of a tenth of the variance puts relu ahead at the largest n, on the plain"
-        " correlation and on squares of keys too; these ratios are also the predicted ones. Wherever the predicted log ratio"
-        " of errors exceeds 0.2, the measured one has its sign."
+        " to a tenth of the variance is the predicted one to 15 %; from n = 3 d^2 on, the ratio of errors agrees to 20 %,"
+        " and the mean of all errors to 15 %. Label noise of a tenth of the variance puts relu ahead at the largest n, on"
+        " the plain correlation and on squares of keys too; these ratios are also the predicted ones. Wherever the predicted"
+        " log ratio of errors exceeds 0.2, the measured one has its sign."
     ),
     formula=(
         r"\lambda_{ab}=D_b\sum_k c_k^2\,m_{ka}\,2m_{k+1,b},\qquad"
