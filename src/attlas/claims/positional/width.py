@@ -258,8 +258,8 @@ CLAIM = Claim(
     version=4,
     statement=(
         "The alpha at which learning begins goes from 1/(L^2 + L) at rank one to the extensive-width value r/(L^2 + L - 2):"
-        " for two and three tokens and ranks up to 32 it is one over the information in the outputs, to 2.5 %. At 0.6 times it"
-        " the overlap of a spectral method with the teacher falls faster than d^-0.3; at 4 times it, for two tokens"
+        " for two and three tokens and ranks up to 32 it is one over the information in the outputs, to 2.5 %. At 0.6"
+        " times it the overlap of a spectral method with the teacher falls faster than d^-0.3; at 4 times it, for two tokens"
         " and ranks 1 and 4, it tends to what the theory of that method says, to 8 %."
     ),
     formula=(
