@@ -16,7 +16,7 @@ from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Setti
 from attlas.claims.estimate import Exact, Undecided, mean, share
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels, simulated
 from attlas.claims.mutation import Mutation, changed
-from attlas.claims.positional.kit import Row, own_stream
+from attlas.claims.positional.kit import Row, leaks, own_stream
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, above, decide
 
@@ -104,7 +104,9 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         else:
             over = [m.result["error"] / m.result["V"] for m in own]
             ratios += over if L > 2 else []
-            tests.append(Test(f"{OVER}, {name}, d = {own[0].point.d}", mean(over), about(1, EACH if L > 2 else TWO), 1.0))
+            tests.append(
+                Test(f"{OVER}, {name}, d = {own[0].point.d}", mean(over), about(1, EACH if L > 2 else TWO), 1.0)
+            )
             tests.append(Test(f"smallest {OVER}, {name}", Exact(min(over)), above(LEAST)))
     if len({m.point.phase for m in measurements}) < 3:
         raise Undecided("needs samples below, between and above the thresholds")
@@ -219,19 +221,18 @@ CLAIM = Claim(
                  change=changed(lambda result, _: {"error": 0.1} if result["V"] == 0 else {})),
         Mutation("something is learned everywhere: errors times {size:g}", (0.99, 0.9), 0.9,
                  change=changed(lambda result, size: {"error": result["error"] * size} if result["V"] == 1 else {})),
-        Mutation("the teacher leaks: errors are {size:g} of what they are, below Bayes", (0.95, 0.8, 0.0), 0.8,
-                 change=changed(lambda result, size: {"error": result["error"] * size})),
-        Mutation("the teacher leaks in the first seed: its errors times {size:g}", (0.01,), 0.01,
-                 change=lambda measurements, size: [_leaks(m, size) if m.seed == min(o.seed for o in measurements) else m
-                                                    for m in measurements]),
+        Mutation("the teacher leaks: errors between the thresholds are {size:g} of what they are, below Bayes",
+                 (0.97, 0.85, 0.0), 0.85,
+                 change=changed(lambda result, size: {"error": result["error"] * size} if 0 < result["V"] < 1 else {})),
+        Mutation("the teacher leaks in the first seed of each place: errors times {size:g}", (0.01,), 0.01, change=leaks("error")),
     ],
     unseen=(
         "The shape of the error just above 1/(L^2 + L), where message passing scatters most at these sizes; an error of V"
         " below 5 %, or below 25 % for two tokens alone."
     ),
-    design="TODO",
+    design=(
+        "In a pilot errors scattered by 13 % (three tokens) and 9 % (four) of V at d = 1200 and their means were within 0.3 % of"
+        " it; for two tokens they scattered by 21 % at d = 1600 about a mean 6 % above V, so that they have a tolerance of their"
+        " own. A true theory was supported in 99 % of resampled pilot runs."
+    ),
 )  # fmt: skip
-
-
-def _leaks(m: Measurement[Point], size: float) -> Measurement[Point]:
-    return Measurement(m.point, m.seed, m.result | {"error": size * m.result["error"]})
