@@ -177,8 +177,8 @@ CLAIM = Claim(
     statement=(
         "The outputs tell all about meaning at alpha = 1/L, however much position is mixed in (60 % here). Message passing"
         " learns nothing below 1/(L^2 + L) (to 2 %) and recovers the teacher exactly above 1/L in more than 75 % of runs."
-        " Between, its error at d = 1200 is the predicted one: to 5 % on average over three and four tokens, to 10 % in each,"
-        " and to 25 % for two tokens (d = 1600), where the size matters more."
+        " Between, its error at d = 1200 is the predicted one: to 5 % on average over three and four tokens, to 10 % in"
+        " each, and to 25 % for two tokens (d = 1600), where the size matters more."
     ),
     formula=r"\alpha(V)=\frac{V(1-V)}{L V-T(V)},\qquad\alpha(1)=\frac{1}{L^2+L},\quad\alpha(0)=\frac1L",
     source="ours, in the spirit of troiani2025fundamental",
@@ -192,7 +192,8 @@ CLAIM = Claim(
         ),
         "full": Sweep(
             [*(Point(tokens=L, alpha=a, d=2400) for L, a in ((2, 0.42), (3, 0.25), (4, 0.2), (5, 0.15))),
-             *(Point(tokens=L, alpha=a, d=1200) for L, a in ((2, 0.1), (3, 0.05), (4, 0.03), (2, 0.55), (3, 0.37), (4, 0.3)))],
+             *(Point(tokens=L, alpha=a, d=1200)
+               for L, a in ((2, 0.1), (3, 0.05), (4, 0.03), (2, 0.55), (3, 0.37), (4, 0.3)))],
             seeds=(30, 40, 40, 40) + (30,) * 6,
         ),
     },
@@ -224,15 +225,16 @@ CLAIM = Claim(
         Mutation("the teacher leaks: errors between the thresholds are {size:g} of what they are, below Bayes",
                  (0.97, 0.85, 0.0), 0.85,
                  change=changed(lambda result, size: {"error": result["error"] * size} if 0 < result["V"] < 1 else {})),
-        Mutation("the teacher leaks in the first seed of each place: errors times {size:g}", (0.01,), 0.01, change=leaks("error")),
+        Mutation("the teacher leaks in the first seed of each place: errors times {size:g}", (0.01,), 0.01,
+                 change=leaks("error")),
     ],
     unseen=(
         "The shape of the error just above 1/(L^2 + L), where message passing scatters most at these sizes; an error of V"
         " below 5 %, or below 25 % for two tokens alone."
     ),
     design=(
-        "In a pilot errors scattered by 13 % (three tokens) and 9 % (four) of V at d = 1200 and their means were within 0.3 % of"
-        " it; for two tokens they scattered by 21 % at d = 1600 about a mean 6 % above V, so that they have a tolerance of their"
-        " own. A true theory was supported in 99 % of resampled pilot runs."
+        "In a pilot errors scattered by 13 % (three tokens) and 9 % (four) of V at d = 1200 and their means were within"
+        " 0.3 % of it; for two tokens they scattered by 21 % at d = 1600 about a mean 6 % above V, so that they have a"
+        " tolerance of their own. A true theory was supported in 99 % of resampled pilot runs."
     ),
 )  # fmt: skip
