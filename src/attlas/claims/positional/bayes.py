@@ -13,7 +13,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas import positional
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
-from attlas.claims.estimate import Exact, Undecided, mean, share
+from attlas.claims.estimate import Estimate, Exact, Undecided, mean, resampled, share
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels, simulated
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.positional.kit import Row, leaks, own_stream
@@ -23,13 +23,13 @@ from attlas.claims.verdict import Test, Verdict, about, above, decide
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TOGETHER, EACH, TWO = 0.05, 0.1, 0.25  # of V between the thresholds: three tokens and more, each of them, two tokens
+TOGETHER, EACH, TWO = 0.05, 0.1, 0.2  # of V between the thresholds: three tokens and more, each of them, two tokens
 LEAST = 0.3  # of V: an error below this is a leak
 NOTHING = 0.02  # of the error of guessing zero, below the first threshold
 FOUND = 1e-5  # an error below this is exact recovery
 SHARE = 0.75  # of runs that recover above the second
 SETTLED = 0.75  # of runs that converge
-OVER = "error over V"
+OVER = "median error over V"
 
 
 class Point(Settings):
@@ -90,7 +90,8 @@ def measure(point: Point, seed: int) -> Result:
 def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     """The error is 1 below the first threshold, V between, and exactly zero above the second.
 
-    Two tokens have the larger effects of the size and a wider tolerance; the others are also averaged.
+    Between them single runs stay near the error of guessing at these sizes, hence medians. Two tokens have the larger
+    effects of the size and a wider tolerance; the others are also taken together.
     """
     tests, ratios = [], []
     for name in dict.fromkeys(m.point.label for m in measurements):
@@ -104,15 +105,19 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         else:
             over = [m.result["error"] / m.result["V"] for m in own]
             ratios += over if L > 2 else []
-            tests.append(
-                Test(f"{OVER}, {name}, d = {own[0].point.d}", mean(over), about(1, EACH if L > 2 else TWO), 1.0)
-            )
-            tests.append(Test(f"smallest {OVER}, {name}", Exact(min(over)), above(LEAST)))
+            eps = EACH if L > 2 else TWO
+            tests.append(Test(f"{OVER}, {name}, d = {own[0].point.d}", _median(over), about(1, eps), 1.0))
+            tests.append(Test(f"smallest error over V, {name}", Exact(min(over)), above(LEAST)))
     if len({m.point.phase for m in measurements}) < 3:
         raise Undecided("needs samples below, between and above the thresholds")
-    tests.append(Test(f"{OVER}, three tokens and more", mean(ratios), about(1, TOGETHER), 1.0))
+    tests.append(Test(f"{OVER}, three tokens and more", _median(ratios), about(1, TOGETHER), 1.0))
     tests.append(Test("runs that converged", share([m.result["converged"] for m in measurements]), above(SETTLED)))
     return decide(tests, "message passing on outputs that are mostly positional")
+
+
+def _median(samples: Sequence[float]) -> Estimate:
+    """Estimate a median."""
+    return resampled(lambda groups: float(np.median(groups["all"])), {"all": samples})
 
 
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
@@ -166,35 +171,35 @@ def finding(numbers: Numbers) -> str:
         tuple("0123456789")))  # fmt: skip
     return (
         "However much position is mixed in, the outputs give the meaning away: nothing below 1/(L² + L) samples per"
-        f" dimension, {over:.3f} ± {half:.3f} times the predicted error between (three tokens and more), and exact recovery"
-        f" above 1/L in {exact:.0%} of runs"
+        f" dimension, a median of {over:.3f} ± {half:.3f} times the predicted error between (three tokens and more), and exact"
+        f" recovery above 1/L in {exact:.0%} of runs"
     )
 
 
 CLAIM = Claim(
     id="positional.bayes",
-    version=4,
+    version=5,
     statement=(
         "The outputs tell all about meaning at alpha = 1/L, however much position is mixed in (60 % here). Message passing"
         " learns nothing below 1/(L^2 + L) (to 2 %) and recovers the teacher exactly above 1/L in more than 75 % of runs."
-        " Between, its error at d = 1200 is the predicted one: to 5 % on average over three and four tokens, to 10 % in"
-        " each, and to 25 % for two tokens (d = 1600), where the size matters more."
+        " Between, the median of its error at d = 1200 is the predicted one: to 5 % over three and four tokens together, to"
+        " 10 % in each, and to 20 % for two tokens, where the size matters more."
     ),
     formula=r"\alpha(V)=\frac{V(1-V)}{L V-T(V)},\qquad\alpha(1)=\frac{1}{L^2+L},\quad\alpha(0)=\frac1L",
     source="ours, in the spirit of troiani2025fundamental",
     settings=Point,
     tiers={
         "quick": Sweep(
-            [Point(tokens=2, alpha=0.42, d=1600), Point(tokens=3, alpha=0.25, d=1200), Point(tokens=4, alpha=0.2, d=1200),
+            [Point(tokens=2, alpha=0.42, d=1200), Point(tokens=3, alpha=0.25, d=1200), Point(tokens=4, alpha=0.2, d=1200),
              *(Point(tokens=L, alpha=a, d=600) for L, a in ((2, 0.1), (3, 0.05))),
              *(Point(tokens=L, alpha=a, d=400) for L, a in ((2, 0.6), (3, 0.4)))],
-            seeds=(30, 100, 80, 36, 36, 30, 30),
+            seeds=(44, 120, 100, 120, 120, 30, 30),
         ),
         "full": Sweep(
             [*(Point(tokens=L, alpha=a, d=2400) for L, a in ((2, 0.42), (3, 0.25), (4, 0.2), (5, 0.15))),
              *(Point(tokens=L, alpha=a, d=1200)
                for L, a in ((2, 0.1), (3, 0.05), (4, 0.03), (2, 0.55), (3, 0.37), (4, 0.3)))],
-            seeds=(30, 40, 40, 40) + (30,) * 6,
+            seeds=(30, 40, 40, 40) + (60,) * 3 + (30,) * 3,
         ),
     },
     measure=measure,
@@ -230,11 +235,12 @@ CLAIM = Claim(
     ],
     unseen=(
         "The shape of the error just above 1/(L^2 + L), where message passing scatters most at these sizes; an error of V"
-        " below 5 %, or below 25 % for two tokens alone."
+        " below 5 %, or below 20 % for two tokens alone; the few runs that stay near the error of guessing."
     ),
     design=(
-        "In a pilot errors scattered by 13 % (three tokens) and 9 % (four) of V at d = 1200 and their means were within"
-        " 0.3 % of it; for two tokens they scattered by 21 % at d = 1600 about a mean 6 % above V, so that they have a"
-        " tolerance of their own. A true theory was supported in 99 % of resampled pilot runs."
+        "Version 4 tested means and was supported in two of five runs: one run of a hundred stays near the error of"
+        " guessing, and such tails widen its intervals. In its 1710 measurements medians were 1.00 times V (two and three"
+        " tokens) and 0.99 (four), and errors below the first threshold 0.993 and 0.996. Runs resampled from them supported"
+        " a true theory in 98 %."
     ),
 )  # fmt: skip
