@@ -171,8 +171,8 @@ def finding(numbers: Numbers) -> str:
         tuple("0123456789")))  # fmt: skip
     return (
         "However much position is mixed in, the outputs give the meaning away: nothing below 1/(L² + L) samples per"
-        f" dimension, a median of {over:.3f} ± {half:.3f} times the predicted error between (three tokens and more), and exact"
-        f" recovery above 1/L in {exact:.0%} of runs"
+        f" dimension, a median of {over:.3f} ± {half:.3f} times the predicted error between (three tokens and more), and"
+        f" exact recovery above 1/L in {exact:.0%} of runs"
     )
 
 

@@ -242,7 +242,7 @@ CLAIM = Claim(
     ),
     design=(
         "In a pilot the mean over models had a standard error of 0.5 % at d = infinity, each model 0.8 to 1 %, the falls 0.9"
-        " to 1.5 % and the loss 0.2 %; fits stayed in 97 % of data sets. A true theory was supported in 97 % of resampled pilot"
-        " runs."
+        " to 1.5 % and the loss 0.2 %; fits stayed in 97 % of data sets. A true theory was supported in 97 % of resampled"
+        " pilot runs."
     ),
 )  # fmt: skip
