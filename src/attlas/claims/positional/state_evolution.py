@@ -276,8 +276,8 @@ CLAIM = Claim(
     unseen="Errors of the theory below its tolerances; settings in which jumps carry a few per cent.",
     design=(
         "In a pilot limits had standard errors of 0.1 to 0.6 %, each setting 0.1 to 0.7 % at d = 280, where effects of the"
-        " size were up to 2 % (the norm by position); fits stayed in 96 % (position) and 100 % of data sets. A true theory was"
-        " supported in 95 % of resampled pilot runs; afterwards the seeds of the published setting, nearest to failing, were"
-        " raised by half."
+        " size were up to 2 % (the norm by position); fits stayed in 96 % (position) and 100 % of data sets. A true theory"
+        " was supported in 95 % of resampled pilot runs; afterwards the seeds of the published setting, nearest to failing,"
+        " were raised by half."
     ),
 )  # fmt: skip
