@@ -267,7 +267,7 @@ CLAIM = Claim(
     design=(
         "In a pilot 95 to 100 % of descents were trapped in each setting (61 % near the edge) and 95 to 100 % found meaning"
         " where theory has no positional minimum; 5 % of data sets had one there. The ratio of test errors over theory was"
-        " 1.01 with a standard error of 0.7 %. A true theory was supported in 92 % of resampled pilot runs with 22 data sets in"
-        " each trapped setting and 64 near the edge; there are now 26 and 84."
+        " 1.01 with a standard error of 0.7 %. A true theory was supported in 92 % of resampled pilot runs with 22 data sets"
+        " in each trapped setting and 64 near the edge; there are now 26 and 84."
     ),
 )  # fmt: skip
