@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 KNOWN = 0.995  # of the squared length of the teacher, in an informed start
 FOUND = 1e-5
 MOST, FEW = 0.7, 0.3  # shares of runs
-NEAR = 0.12  # of V where usual starts do not find the teacher; guessing zero has 1
+NEAR = -0.12, 0.2  # about V, where usual starts do not find the teacher: errors at finite size are above it
 OFF = "median error of usual starts less V"
 ALGORITHM, EDGE = (
     1.12847141,
@@ -58,7 +58,8 @@ def measure(point: Point, seed: int) -> Result:
     Q, z = task.W[:, 0], task.z[:, :, 0]
     noise = np.random.default_rng(own_stream(seed, "informed", point.name)).standard_normal(point.d)
     start = (KNOWN * Q + np.sqrt(KNOWN * (1 - KNOWN)) * noise, 1 - KNOWN)
-    usual = positional.message_passing(task.X, z=z, Q=Q, seed=own_stream(seed, "start", point.name), max_steps=800, throw=False)
+    begin = own_stream(seed, "start", point.name)
+    usual = positional.message_passing(task.X, z=z, Q=Q, seed=begin, max_steps=800, throw=False)
     informed = positional.message_passing(task.X, z=z, Q=Q, start=start, max_steps=800, throw=False)
     phase = positional.hard_phase(point.tokens)
     return {
@@ -85,7 +86,7 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         tests.append(Test(f"informed starts that find the teacher, {point.label}", found["informed"], above(MOST)))
         if point.kind == "hard":
             off = resampled(lambda groups: float(np.median(groups["all"])), {"all": [r["usual"] - r["V"] for r in own]})
-            tests.append(Test(f"{OFF}, {point.label}, d = {point.d}", off, between(-NEAR, NEAR), 0.0))
+            tests.append(Test(f"{OFF}, {point.label}, d = {point.d}", off, between(*NEAR), 0.0))
     edges = {point.tokens: own[0]["edge"] for point, own in groups.items()}
     tests += [
         Test(
@@ -166,8 +167,8 @@ def finding(numbers: Numbers) -> str:
     return (
         "One token has a hard phase and more have none: with one token just above alpha = 1,"
         f" {min(of('usual', '1')):.0%} of usual"
-        f" starts and {min(informed):.0%} of informed ones find the teacher (the others end {max(near, key=abs):+.2f} from the"
-        f" predicted error); with two, {min(of('usual', '2')):.0%} of"
+        f" starts and {min(informed):.0%} of informed ones find the teacher (the others end {max(near, key=abs):+.2f}"
+        f" from the predicted error); with two, {min(of('usual', '2')):.0%} of"
         " usual starts"
         f" do just above alpha = 1/2"
     )
@@ -177,9 +178,11 @@ CLAIM = Claim(
     id="positional.tokens",
     version=4,
     statement=(
-        "With one token (phase retrieval) there is a hard phase, 1 < alpha < 1.128: at alpha = 1.06 fewer than 30 % of usual"
-        " starts of message passing find the teacher, whose median error at d = 1000 is the predicted 0.41, to 0.12 (guessing"
-        " zero has 1), and more than 70 % of informed ones; at alpha = 1.35 more than 70 % of both. With two and three tokens there is none: just above alpha = 1/L more than 70 % of both find it."
+        "With one token (phase retrieval) there is a hard phase, 1 < alpha < 1.128. At alpha = 1.06 more than 70 % of"
+        " informed starts of message passing find the teacher and fewer than 30 % of usual ones; the median error of these"
+        " at d = 1000 is at most 0.12 below and 0.2 above the predicted 0.41 (guessing zero has 1). At alpha = 1.35 more"
+        " than 70 % of both find it. With two and three tokens there is no hard phase: just above alpha = 1/L more than 70 %"
+        " of both find it."
     ),
     formula=r"\alpha(V)=\frac{V(1-V)}{L V-T(V)}\ \text{falls in }V\text{ for }L\ge2,\text{ and not for }L=1",
     source="ours; barbier2019optimal for one token",
@@ -233,11 +236,16 @@ CLAIM = Claim(
                  change=changed(lambda _, size: {"V": size})),
     ],
     unseen=(
-        "Whether another algorithm finds the teacher in the hard phase; narrow hard phases of more than three tokens; an error"
-        " of V below 0.12."
+        "Whether another algorithm finds the teacher in the hard phase; narrow hard phases of more than three tokens; an"
+        " error of V below 0.1."
     ),
-    design="TODO",
-))  # fmt: skip
+    design=(
+        "In a pilot every run did what theory says; 26 data sets decide shares of 0.7 even with one failure. The median"
+        " error of usual starts with one token was 0.07 above V at d = 1000, with a standard error of 0.02: single runs stay"
+        " near the error of guessing, hence a median and a region that reaches further up. A true theory was supported in"
+        " 95 % of resampled pilot runs, and in all if the truth is where they found it."
+    ),
+)  # fmt: skip
 
 
 def _stuck(m: Measurement[Point]) -> Measurement[Point]:
