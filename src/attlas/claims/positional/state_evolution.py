@@ -163,7 +163,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 def cost(point: Point) -> Cost:
     """Expect two fits of some twenty steps with their test errors, and the theory."""
     n = point.alpha * point.d
-    return Cost(0.007 + 4e-8 * n * point.d, int(150_000_000 + 64 * n * point.d))
+    return Cost(0.008 + 5e-8 * n * point.d, int(150_000_000 + 64 * n * point.d))
 
 
 def finding(numbers: Numbers) -> str:

@@ -166,7 +166,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 def cost(point: Point) -> Cost:
     """Expect 500 calls of the objective, and the theory."""
     n = point.alpha * point.d
-    return Cost(0.03 + 8e-7 * n * point.d, int(150_000_000 + 64 * n * point.d))
+    return Cost(0.02 + 4.5e-7 * n * point.d, int(150_000_000 + 64 * n * point.d))
 
 
 def finding(numbers: Numbers) -> str:
