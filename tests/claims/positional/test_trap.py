@@ -18,7 +18,7 @@ def result(trapped=0.97, free=1.0, lbfgs=0.85, loses=2.5, over=1.2, near=0.6, ex
         there = holds and rng.random() < exists
         end = {way: 1 if rng.random() < (share if way != "lbfgs" or not holds else lbfgs) else -1 for way in trap.WAYS}
         return end | {
-            "slope": {0: float("inf"), 1.0: 1.9, 1.25: 1.1, 2: 0.75}.get(point.encoding, 0.4), "exists": there, "costs": costs,
+            "slope": {0: float("inf"), 1: 1.9, 1.25: 1.1, 2: 0.75}.get(point.encoding, 0.4), "exists": there, "costs": costs,
             "over": over + 0.02 * rng.standard_normal() if there else float("nan"),
             "loses": loses + 0.1 * rng.standard_normal() if there else float("nan"), "step": 0.08, "converged": True,
         }  # fmt: skip

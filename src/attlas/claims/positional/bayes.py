@@ -14,9 +14,9 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from attlas import positional
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Estimate, Exact, Undecided, mean, resampled, share
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels, simulated
+from attlas.claims.figure import COLOURS, THEORY, panels, simulated
 from attlas.claims.mutation import Mutation, changed
-from attlas.claims.positional.kit import Row, leaks, own_stream
+from attlas.claims.positional.kit import leaks, own_stream
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, above, decide
 
@@ -130,30 +130,28 @@ def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
-    """Draw V as a line and message passing as points, for every number of tokens; the error over V against 1/d."""
+    """Draw V as a line and message passing as points, for every number of tokens; and its error over V, run by run."""
     figure, (left, right) = panels(2)
     for i, L in enumerate(sorted({m.point.tokens for m in measurements})):
         own = [m for m in measurements if m.point.tokens == L]
         V = np.linspace(1e-3, 1, 60)
         alpha = positional.bayes_alpha(L, V)
-        left.plot([0, *alpha[::-1], 1.3 / L], [1, *V[::-1], 0], **(THEORY | {"color": COLOURS[i]}))
-        largest = {m.point.alpha: max(o.point.d for o in own if o.point.alpha == m.point.alpha) for m in own}
-        shown = [m for m in own if m.point.d == largest[m.point.alpha]]
-        simulated(left, i, [m.point.alpha for m in shown], [m.result["error"] for m in shown])
-        at = float(positional.bayes_alpha(L, 0.75))
-        left.annotate(
-            f"{L} tokens", (at, 0.75), textcoords="offset points", xytext=(6, 4), color=COLOURS[i], fontsize=9
-        )
+        look = THEORY | {"color": COLOURS[i]}
+        left.plot([0, *alpha[::-1], 1.3 / L], [1, *V[::-1], 0], label=f"{L} tokens", **look)
+        simulated(left, i, [m.point.alpha for m in own], [m.result["error"] for m in own])
         some = [m for m in own if m.point.phase == "some"]
-        rows: list[Row] = [("amp", {}, L * m.point.alpha, m.result["error"] / m.result["V"], None) for m in some]
-        for mine in gather(rows, "samples times tokens over d", "error / V"):
-            right.errorbar(mine.x, mine.mean, yerr=mine.standard_error, fmt=MARKERS[i], color=COLOURS[i], capsize=2,
-                           label=f"{L} tokens, d = {max(m.point.d for m in some)}")  # fmt: skip
+        if not some:
+            continue
+        over = np.array([m.result["error"] / m.result["V"] for m in some])
+        right.plot(np.linspace(i - 0.3, i + 0.3, len(over)), over, ".", color=COLOURS[i], alpha=0.35, markersize=4)
+        right.plot([i - 0.35, i + 0.35], [np.median(over)] * 2, color=COLOURS[i], linewidth=2)
+        right.annotate(f"{L} tokens\nd = {some[0].point.d}", (i, 0.02), xycoords=("data", "axes fraction"), ha="center",
+                       va="bottom", color=COLOURS[i], fontsize=8)  # fmt: skip
     left.set(xlabel="samples alpha = n/d", ylabel="error of the teacher |Q* - Q|²/d", xlim=(0, None))
+    left.legend(frameon=False, fontsize=8)
     right.axhline(1, **THEORY)
     right.axhspan(1 - TOGETHER, 1 + TOGETHER, color="#bbbbbb", alpha=0.3, linewidth=0)
-    right.set(xlabel="samples times tokens, alpha L", ylabel="error / V", xlim=(0.5, 1), ylim=(0.8, 1.2))
-    right.legend(frameon=False, fontsize=8)
+    right.set(ylabel="error / V between the thresholds", xticks=[], ylim=(0.4, 2))
     return figure
 
 
@@ -207,9 +205,9 @@ CLAIM = Claim(
     draw=draw,
     cost=cost,
     caption=(
-        "Left: error of the best learner (lines) and of message passing (points) against samples, for several numbers of"
-        " tokens. Right: error of message passing over the prediction between the thresholds, against samples times tokens;"
-        " the band is 5 %. Points are means over data sets with standard errors."
+        "Left: error of the best learner (lines) and of message passing (points, means over data sets) against samples, for"
+        " several numbers of tokens. Right: error of message passing over the prediction between the thresholds, every run a"
+        " point; bars are medians, the band is 5 %."
     ),
     finding=finding,
     series=series,
