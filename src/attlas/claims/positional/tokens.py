@@ -237,7 +237,7 @@ CLAIM = Claim(
     ],
     unseen=(
         "Whether another algorithm finds the teacher in the hard phase; narrow hard phases of more than three tokens; an"
-        " error of V below 0.1."
+        " error of V below 0.2, or, in two runs of five, usual errors half as large as they are."
     ),
     design=(
         "In a pilot every run did what theory says; 26 data sets decide shares of 0.7 even with one failure. The median"
