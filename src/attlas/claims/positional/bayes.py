@@ -233,8 +233,8 @@ CLAIM = Claim(
     ],
     unseen=(
         "The shape of the error just above 1/(L^2 + L), where message passing scatters most at these sizes; an error of V"
-        " below 5 % (one of 10 % is left undecided in one run of five), or below 20 % for two tokens alone; the few runs that"
-        " stay near the error of guessing."
+        " below 5 % (one of 10 % is left undecided in one run of five), or below 20 % for two tokens alone; the few runs"
+        " that stay near the error of guessing."
     ),
     design=(
         "Version 4 tested means and was supported in two of five runs: one run of a hundred stays near the error of"
