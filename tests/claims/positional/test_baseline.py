@@ -11,15 +11,15 @@ EARLY = tuple(baseline.Point(most=4, d=d) for d in (60, 100, 160, 250))
 LATE = tuple(baseline.Point(encoding=1, token_scale=0.5, decay=0.01, d=d) for d in (60, 100, 160, 250))
 
 
-def result(moved=1.0, place=1.3, pays=(0.88, 1.1), gap=(-0.08, 0.04), scatter=0.05):
+def result(moved=1.0, place=1.3, pays=(0.88, 1.1), gap=(-0.08, 0.04), scatter=0.05, gone=0.1):
     def of(point, seed, rng):
         late = int(point.token_scale < 1)
         held = place + 0.02 * rng.standard_normal(3)
-        held[2] = np.nan if rng.random() < 0.1 else held[2]  # no positional minimum there
+        held[2] = np.nan if rng.random() < gone else held[2]  # no positional minimum there
         return {
             "crossing": moved + 0.5 / point.d + scatter * rng.standard_normal(), "place": held,
             "pays": pays[late] + 0.04 * rng.standard_normal(), "gap": gap[late] + 0.02 * rng.standard_normal(),
-            "alpha_l": (1.8, 1.5)[late], "alpha_c": (2.6, 1.25)[late], "converged": True,
+            "alpha_l": (1.8, 1.5)[late], "alpha_c": (2.6, 1.25)[late], "slope": -1.2, "converged": True,
         }  # fmt: skip
 
     return of
@@ -29,14 +29,14 @@ def result(moved=1.0, place=1.3, pays=(0.88, 1.1), gap=(-0.08, 0.04), scatter=0.
     ("options", "outcome"),
     [({}, Outcome.SUPPORTED), ({"moved": 1.2}, Outcome.REFUTED), ({"place": 0.9}, Outcome.REFUTED),
      ({"pays": (0.88, 0.9)}, Outcome.REFUTED), ({"gap": (0.08, 0.04)}, Outcome.REFUTED),
-     ({"scatter": 0.6}, Outcome.INCONCLUSIVE)],
+     ({"gone": 0.8}, Outcome.REFUTED), ({"scatter": 0.6}, Outcome.INCONCLUSIVE)],
 )  # fmt: skip
 def test_judge(options, outcome):
-    assert baseline.CLAIM.verdict(made(EARLY + LATE, 30, result(**options))).outcome is outcome
+    assert baseline.CLAIM.verdict(made(EARLY + LATE, 50, result(**options))).outcome is outcome
 
 
 def test_what_is_wrong_is_refuted():
-    assert set(turned(baseline.CLAIM, made(EARLY + LATE, 30, result())).values()) == {Outcome.REFUTED}
+    assert set(turned(baseline.CLAIM, made(EARLY + LATE, 50, result())).values()) == {Outcome.REFUTED}
 
 
 def test_measure():

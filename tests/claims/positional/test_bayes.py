@@ -5,16 +5,16 @@ from attlas.claims.positional import bayes
 
 from .made import made, turned
 
-PLACES = {(2, 0.1): 1.0, (2, 0.42): 0.33, (2, 0.6): 0.0}
-POINTS = tuple(bayes.Point(tokens=L, alpha=a, d=d) for L, a in PLACES for d in (300, 600))
+PLACES = {(2, 0.1): 1.0, (2, 0.42): 0.33, (2, 0.6): 0.0, (3, 0.25): 0.33, (4, 0.2): 0.22}
+POINTS = tuple(bayes.Point(tokens=L, alpha=a, d=600) for L, a in PLACES)
 
 
-def result(off=0.01, found=1.0, weak=1.0, scatter=0.04, converged=0.95):
+def result(off=1.0, found=1.0, weak=1.0, scatter=0.1, converged=0.95, stuck=0.02):
     def of(point, seed, rng):
         V = PLACES[point.tokens, point.alpha]
         error = {
             "nothing": weak + 0.005 * rng.standard_normal(),
-            "some": V + off + scatter * rng.standard_normal(),
+            "some": 0.95 if rng.random() < stuck else V * (off + scatter * rng.standard_normal()),
             "all": 1e-8 if rng.random() < found else 0.3,
         }[point.phase]
         return {"error": error, "V": V, "steps": 100, "converged": bool(rng.random() < converged)}
@@ -24,20 +24,20 @@ def result(off=0.01, found=1.0, weak=1.0, scatter=0.04, converged=0.95):
 
 @pytest.mark.parametrize(
     ("options", "outcome"),
-    [({}, Outcome.SUPPORTED), ({"off": 0.2}, Outcome.REFUTED), ({"off": -0.2}, Outcome.REFUTED),
+    [({}, Outcome.SUPPORTED), ({"off": 1.12}, Outcome.REFUTED), ({"off": 0.85}, Outcome.REFUTED),
      ({"found": 0.2}, Outcome.REFUTED), ({"weak": 0.9}, Outcome.REFUTED), ({"converged": 0.3}, Outcome.REFUTED),
-     ({"off": 0.08, "scatter": 0.06}, Outcome.INCONCLUSIVE)],
+     ({"off": 1.05}, Outcome.INCONCLUSIVE)],
 )  # fmt: skip
 def test_judge(options, outcome):
-    assert bayes.CLAIM.verdict(made(POINTS, 36, result(**options))).outcome is outcome
+    assert bayes.CLAIM.verdict(made(POINTS, 120, result(**options))).outcome is outcome
 
 
 def test_it_needs_all_three_phases():
-    assert bayes.CLAIM.verdict(made(POINTS[:4], 36, result())).outcome is Outcome.INCONCLUSIVE
+    assert bayes.CLAIM.verdict(made(POINTS[:2], 36, result())).outcome is Outcome.INCONCLUSIVE
 
 
 def test_what_is_wrong_is_refuted():
-    assert set(turned(bayes.CLAIM, made(POINTS, 36, result())).values()) == {Outcome.REFUTED}
+    assert set(turned(bayes.CLAIM, made(POINTS, 120, result())).values()) == {Outcome.REFUTED}
 
 
 def test_measure():

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from attlas import positional
+from attlas.claims import Measurement
 from attlas.claims.positional import kit
 from attlas.claims.positional.state_evolution import Point
 
@@ -26,6 +27,14 @@ def test_the_first_samples_of_a_task():
     less = kit.part(task, 1.5)
     assert less.alpha == pytest.approx(1.5)
     assert np.array_equal(less.X, task.X[:30])
+
+
+def test_leaks_touch_the_first_seed_of_every_place():
+    points = [Point(alpha=2, d=20), Point(alpha=3, d=20)]
+    rows = [Measurement(p, seed, {"error": 2.0, "other": 1.0}) for p in points for seed in (5, 3)]
+    changed = kit.leaks("error", "missing")(rows, 0.5)
+    assert [m.result["error"] for m in changed] == [2, 1, 2, 1]
+    assert all(m.result["other"] == 1 for m in changed)
 
 
 def test_theory_and_crossings():

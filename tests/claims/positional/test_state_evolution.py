@@ -12,13 +12,14 @@ SAID = {"positional": {"loss": 0.15, "test": 0.09, "order": 0.15, "q": 0.04},
         "semantic": {"loss": 0.12, "test": 0.03, "order": 0.5, "q": 0.3}}  # fmt: skip
 
 
-def result(off=1.0, key="loss", among_jumps=1.3, scatter=0.04, kept=1.0):
+def result(off=1.0, key="loss", among_jumps=1.3, scatter=0.02, kept=1.0, opposite=False):
     def of(point, seed, rng):
         jumps = point.token_scale < 1
         found = {"converged": True}
         for branch in BRANCHES:
             for name, said in SAID[branch].items():
-                truth = among_jumps if jumps and name == "order" else off if name == key else 1.0
+                at = 2 - off if opposite and point.encoding == 3 else off
+                truth = among_jumps if jumps and name == "order" else at if name == key else 1.0
                 found[f"{branch}_{name}"] = truth + 0.5 / point.d + scatter * rng.standard_normal()
                 found[f"{branch}_said_{name}"] = said
             found |= {f"{branch}_kept": bool(rng.random() < kept), f"{branch}_jumps": 0.2 if jumps else 0.0}
@@ -30,6 +31,7 @@ def result(off=1.0, key="loss", among_jumps=1.3, scatter=0.04, kept=1.0):
 @pytest.mark.parametrize(
     ("options", "outcome"),
     [({}, Outcome.SUPPORTED), ({"off": 1.1}, Outcome.REFUTED), ({"off": 0.85, "key": "q"}, Outcome.REFUTED),
+     ({"off": 1.1, "key": "order", "opposite": True}, Outcome.REFUTED),
      ({"among_jumps": 1.0}, Outcome.REFUTED), ({"kept": 0.6}, Outcome.REFUTED), ({"scatter": 0.15}, Outcome.INCONCLUSIVE)],
 )  # fmt: skip
 def test_judge(options, outcome):

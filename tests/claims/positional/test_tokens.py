@@ -9,12 +9,13 @@ HARD = tokens.Point(tokens=1, alpha=1.06, kind="hard")
 POINTS = (HARD, tokens.Point(tokens=1, alpha=1.35, kind="easy"), tokens.Point(tokens=2, alpha=0.54, kind="easy"))
 
 
-def result(hard=0.0, easy=1.0, informed=1.0, edge=1.12847141):
+def result(hard=0.0, easy=1.0, informed=1.0, edge=1.12847141, V=0.41):
     def of(point, seed, rng):
         usual = hard if point.kind == "hard" else easy
         return {
-            "usual": 1e-8 if rng.random() < usual else 0.5, "informed": 1e-8 if rng.random() < informed else 0.2,
-            "edge": edge if point.tokens == 1 else 0.0, "V": 0.4 if point.kind == "hard" else 0.0, "converged": True,
+            "usual": 1e-8 if rng.random() < usual else 0.45 + 0.05 * rng.standard_normal(),
+            "informed": 1e-8 if rng.random() < informed else 0.2,
+            "edge": edge if point.tokens == 1 else 0.0, "V": V if point.kind == "hard" else 0.0, "converged": True,
         }  # fmt: skip
 
     return of
@@ -23,7 +24,8 @@ def result(hard=0.0, easy=1.0, informed=1.0, edge=1.12847141):
 @pytest.mark.parametrize(
     ("options", "outcome"),
     [({}, Outcome.SUPPORTED), ({"hard": 0.9}, Outcome.REFUTED), ({"easy": 0.2}, Outcome.REFUTED),
-     ({"informed": 0.2}, Outcome.REFUTED), ({"edge": 1.2}, Outcome.REFUTED), ({"easy": 0.75}, Outcome.INCONCLUSIVE)],
+     ({"informed": 0.2}, Outcome.REFUTED), ({"edge": 1.2}, Outcome.REFUTED),
+     ({"V": 0.1}, Outcome.REFUTED), ({"V": 0.75}, Outcome.REFUTED), ({"easy": 0.75}, Outcome.INCONCLUSIVE)],
 )  # fmt: skip
 def test_judge(options, outcome):
     assert tokens.CLAIM.verdict(made(POINTS, 30, result(**options))).outcome is outcome

@@ -11,13 +11,14 @@ DRAWN = tuple(width.Point(rank=r) for r in (1, 4))
 RUN = tuple(width.Point(rank=r, over=over, d=d) for r, over in ((4, 0.6), (1, 2.5)) for d in (80, 160, 320, 500))
 
 
-def result(off=1.0, power=-0.5, stays=0.3, scatter=0.02):
+def result(off=1.0, power=-0.5, seen=1.0, scatter=0.02):
     def of(point, seed, rng):
         formula = positional.weak_recovery(point.tokens, point.rank)
         if not point.d:
             return {"information": off / formula * (1 + scatter * rng.standard_normal()), "formula": formula}
-        overlap = stays if point.over > 1 else 0.5 * (point.d / 80) ** power
-        return {"overlap": overlap * np.exp(0.2 * rng.standard_normal()), "formula": formula}
+        if point.over > 1:
+            return {"overlap": 0.46 * seen * (1 + 0.1 * rng.standard_normal()), "formula": formula, "theory": 0.46}
+        return {"overlap": 0.5 * (point.d / 80) ** power * np.exp(0.2 * rng.standard_normal()), "formula": formula}
 
     return of
 
@@ -25,14 +26,15 @@ def result(off=1.0, power=-0.5, stays=0.3, scatter=0.02):
 @pytest.mark.parametrize(
     ("options", "outcome"),
     [({}, Outcome.SUPPORTED), ({"off": 1.1}, Outcome.REFUTED), ({"power": 0.0}, Outcome.REFUTED),
-     ({"stays": 0.02}, Outcome.REFUTED), ({"scatter": 0.3}, Outcome.INCONCLUSIVE)],
+     ({"seen": 0.5}, Outcome.REFUTED), ({"seen": 2.1}, Outcome.REFUTED), ({"scatter": 0.3}, Outcome.INCONCLUSIVE)],
 )  # fmt: skip
 def test_judge(options, outcome):
     assert width.CLAIM.verdict(made(DRAWN + RUN, 30, result(**options))).outcome is outcome
 
 
-def test_it_needs_both_kinds_of_point():
+def test_it_needs_the_information_and_sizes_on_both_sides():
     assert width.CLAIM.verdict(made(DRAWN, 30, result())).outcome is Outcome.INCONCLUSIVE
+    assert width.CLAIM.verdict(made(DRAWN + RUN[:4], 30, result())).outcome is Outcome.INCONCLUSIVE
 
 
 def test_what_is_wrong_is_refuted():
@@ -53,9 +55,28 @@ def test_both_readings_of_the_gram_matrix_agree():
     assert width._from_logits(G, 2) == pytest.approx(positional.read_gram(weights, 2), abs=1e-6)
 
 
-def test_the_spectral_method_sees_the_teacher_above():
-    found = width.measure(width.Point(rank=1, over=4.0, d=200), 0)
-    assert 0.1 < found["overlap"] < 1
+@pytest.mark.parametrize(("rank", "over"), [(1, 4.0), (2, 2.5), (4, 4.0)])
+def test_the_spectral_method_sees_what_its_theory_says(rank, over):
+    found = [width.measure(width.Point(rank=rank, over=over, d=250), seed) for seed in range(8)]
+    overlaps = np.array([r["overlap"] for r in found])
+    assert abs(overlaps.mean() - found[0]["theory"]) < 5 * overlaps.std(ddof=1) / np.sqrt(8) + 0.02
+
+
+def test_the_predicted_overlap_begins_at_the_threshold_and_grows_to_one():
+    places = (0.9, 1.0, 1.05, 1.5, 3.0, 30.0, 1000.0)
+    overlaps = [width.predicted_overlap(4, over) for over in places]
+    assert overlaps[:2] == [0, 0]
+    assert 0 <= overlaps[2] < 0.1
+    assert overlaps[2:] == sorted(overlaps[2:])
+    assert overlaps[-1] > 0.99
+
+
+def test_eigenvalues_of_the_theory_carry_the_information_of_the_formula():
+    for rank in (1, 2, 4):
+        values, weights = width._spectrum(rank)
+        assert weights.sum() == pytest.approx(1)
+        assert weights @ values.sum(1) == pytest.approx(0, abs=1e-8)
+        assert weights @ (values**2).sum(1) == pytest.approx(1 / positional.weak_recovery(2, rank), rel=1e-6)
 
 
 def test_words_and_figure():

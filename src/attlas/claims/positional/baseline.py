@@ -1,6 +1,7 @@
 """positional.baseline: when attention is worth more than fixed weights by place."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from math import sqrt
 from typing import TYPE_CHECKING
@@ -10,9 +11,9 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas import positional
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Sweep
-from attlas.claims.estimate import Exact, finite_size, mean
+from attlas.claims.estimate import Exact, finite_size, mean, share
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
-from attlas.claims.mutation import Mutation, changed, scaled
+from attlas.claims.mutation import Mutation, changed
 from attlas.claims.positional.kit import (
     LIMIT,
     SIZES,
@@ -20,6 +21,7 @@ from attlas.claims.positional.kit import (
     Student,
     crossing,
     draw_task,
+    leaks,
     minima,
     part,
     reaches,
@@ -33,9 +35,12 @@ from attlas.claims.verdict import Test, Verdict, about, above, below, decide
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-EPS, EACH = 0.06, 0.1  # of the crossing: of the mean over models, and of each
+EPS, EACH = 0.05, 0.1  # of the crossing: of the mean over models, and of each
+STAY = 0.6  # share of data sets, at the largest size, with positional minima at every alpha
+LEAST = 0.9, 0.3  # of the baseline: an error by position, or by meaning, below this is a leak
 ENDS = (0.5, 1.6)  # of the predicted crossing
 CROSSING, PLACE = "crossing over theory", "test error by position over the baseline"
+STAYS = "data sets with positional minima at every alpha"
 PAYS, GAP = "test error by meaning over the baseline, between", "loss by position over loss by meaning, less 1, between"
 
 
@@ -87,6 +92,7 @@ def measure(point: Point, seed: int) -> Result:
         "gap": both["positional"].loss / spread(between) / both["semantic"].loss - 1,
         "alpha_l": at,
         "alpha_c": flip,
+        "slope": slope,
         "converged": ended,
     }
 
@@ -100,14 +106,21 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         own = [m for m in measurements if m.point.label == name]
         early = own[0].result["alpha_l"] < own[0].result["alpha_c"]  # meaning pays before it is the better fit
         for i, step in enumerate(own[0].point.range):
-            ratio = mean([value for m in own if np.isfinite(value := m.result["place"][i])])
-            tests.append(Test(f"{PLACE}, {name}, alpha = {step * own[0].result['alpha_l']:.3g}", ratio, above(1)))
+            there = [value for m in own if np.isfinite(value := m.result["place"][i])]
+            words = f"{PLACE}, {name}, alpha = {step * own[0].result['alpha_l']:.3g}"
+            tests += [Test(words, mean(there), above(1))] if len(there) > 1 else []  # else the test of minima fails
         largest = max(m.point.d for m in own)
+        whole = share([np.isfinite(m.result["place"]).all() for m in own if m.point.d == largest])
+        tests.append(Test(f"{STAYS}, {name}, d = {largest}", whole, above(STAY)))
         pays, gap = (mean([m.result[key] for m in own if m.point.d == largest]) for key in ("pays", "gap"))
         tests.append(Test(f"{PAYS}, {name}, d = {largest}", pays, below(1) if early else above(1)))
         tests.append(Test(f"{GAP}, {name}, d = {largest}", gap, below(0) if early else above(0)))
-    least = float(np.nanmin([m.result["place"] for m in measurements]))
-    tests.append(Test("smallest test error by position over the baseline", Exact(least), above(0)))
+    for key, way, floor in (("place", "position", LEAST[0]), ("pays", "meaning", LEAST[1])):
+        found = np.hstack([m.result[key] for m in measurements])
+        if np.isfinite(found).any():
+            tests.append(
+                Test(f"smallest test error by {way} over the baseline", Exact(float(np.nanmin(found))), above(floor))
+            )
     places = {f"crossing and switch of {m.point.label}: {key}": m.result[key] for m in measurements
               for key in ("alpha_l", "alpha_c")}  # fmt: skip
     return decide(tests, f"meaning beats the baseline from {every.value:.3f} times the predicted alpha", places)
@@ -155,9 +168,9 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def cost(point: Point) -> Cost:
-    """Expect ten fits of some twenty steps, and the theory."""
-    n = 3 * point.d
-    return Cost(0.03 + 10 * (0.002 + 25 * 2e-9 * n * point.d), int(150_000_000 + 200 * n * point.d))
+    """Expect seven fits of some twenty steps with their test errors, and the theory."""
+    n = (7 if point.token_scale == 1 else 2.4) * point.d
+    return Cost(0.022 + 8e-8 * n * point.d, int(150_000_000 + 200 * n * point.d))
 
 
 def finding(numbers: Numbers) -> str:
@@ -178,29 +191,45 @@ def _swapped(result: Result, _: float) -> Result:
     return {"place": np.full(3, result["pays"]), "pays": float(place), "gap": -result["gap"]}
 
 
+def _leaking(result: Result, size: float) -> Result:
+    """Errors are smaller, and the crossing where a straight line in the logarithms puts it."""
+    moved = result["crossing"] - np.log(max(size, 1e-3)) / result["slope"]
+    return {key: np.multiply(result[key], size) for key in ("place", "pays")} | {
+        "crossing": float(np.clip(moved, *ENDS))
+    }
+
+
+def _missing(measurements: Sequence[Measurement[Point]], size: float) -> list[Measurement[Point]]:
+    """This share of the data sets has no positional minimum."""
+    return [
+        replace(m, result=m.result | {"place": np.full(3, np.nan)}) if (i * 0.618034) % 1 < size else m
+        for i, m in enumerate(measurements)
+    ]
+
+
 _MINE = {"mixture": 0.3, "encoding": 3.0, "most": 4.0}
 _PUBLISHED = {"mixture": 0.3, "encoding": 1.0, "token_scale": 0.5, "decay": 0.01}
 
 CLAIM = Claim(
     id="positional.baseline",
-    version=2,
+    version=4,
     statement=(
-        "A layer that attends by position is worse than the best fixed weights by place at every alpha tried. A layer that"
-        " attends by meaning beats them from the alpha that the theory says, to 6 % on average over two settings and 10 % in"
-        " each: in our setting before the losses switch, in the published one after it, so that there the better fit is"
-        " still worse than fixed weights."
+        "A layer that attends by position is worse than the best fixed weights by place at every alpha tried (more than 60 %"
+        " of data sets have such a minimum at all of them at the largest size). A layer that attends by meaning beats them"
+        " from the alpha that the theory says, to 5 % on average over two settings and 10 % in each: in our setting before"
+        " the losses switch, in the published one after it, so that there the better fit is still worse than fixed weights."
     ),
     formula=r"\varepsilon_{\text{semantic}}(\alpha_l)=4\sigma^2(1-\omega)^2\operatorname{Var}\,\sigma(S(S+R))",
     source="cui2024phase, the comparison with a linear positional layer",
     settings=Point,
     tiers={
         "quick": Sweep(
-            [Point(**_MINE, d=d) for d in (60, 100, 160, 250)] + [Point(**_PUBLISHED, d=d) for d in (120, 200, 320, 500)],
-            seeds=(22, 14, 14, 24, 24, 16, 16, 50),
+            [Point(**_MINE, d=d) for d in (80, 120, 180, 280)] + [Point(**_PUBLISHED, d=d) for d in (160, 240, 360, 500)],
+            seeds=(36, 24, 24, 40, 36, 24, 24, 60),
         ),
         "full": Sweep(
-            [Point(**_MINE, d=d) for d in (80, 160, 320, 500)] + [Point(**_PUBLISHED, d=d) for d in (200, 400, 700, 1000)],
-            seeds=(80, 60, 60, 80) * 2,
+            [Point(**_MINE, d=d) for d in (100, 180, 320, 500)] + [Point(**_PUBLISHED, d=d) for d in (250, 400, 650, 1000)],
+            seeds=(80, 60, 50, 60, 80, 60, 50, 60),
         ),
     },
     absent=("place",),
@@ -217,22 +246,27 @@ CLAIM = Claim(
     finding=finding,
     series=series,
     mutations=[
-        Mutation("the predicted crossing times {size:g}", (1.02, 1.15, 1.3), 1.15,
+        Mutation("the predicted crossing times {size:g}", (1.02, 1.1, 1.12, 1.3), 1.12,
+                 change=changed(lambda result, size: {"crossing": result["crossing"] / size})),
+        Mutation("the predicted crossing times {size:g} (too early)", (0.98, 0.9, 0.7), 0.9,
                  change=changed(lambda result, size: {"crossing": result["crossing"] / size})),
         Mutation("the baseline is {size:g} times what it is", (1.05, 1.5), 1.5,
                  change=changed(lambda result, size: {key: np.divide(result[key], size) for key in ("place", "pays")})),
         Mutation("branches swapped: the test error of either is the other's", (1.0,), 1.0, change=changed(_swapped)),
-        Mutation("test labels leak: errors times {size:g}", (0.0,), 0.0, change=scaled("place", "pays")),
+        Mutation("positional minima are missing in a share {size:g} of the data sets", (0.02, 0.6, 0.8, 1.0), 0.6,
+                 change=_missing),
+        Mutation("test labels leak: errors times {size:g}", (0.98, 0.85, 0.0), 0.85, change=changed(_leaking)),
+        Mutation("test labels leak in the first seed of each place: errors times {size:g}", (0.01,), 0.01,
+                 change=leaks("place", "pays")),
     ],
     unseen=(
-        "Samples beyond four times the crossing (1.5 times in the published setting: further on its positional"
-        " minimum is not"
-        " stable); an error of the crossing below 6 %."
+        "Samples beyond four times the crossing (1.5 times in the published setting: further on its positional minimum is"
+        " not stable); an error of the crossing below 5 %."
     ),
     design=(
-        "In pilots crossings had standard errors of 0.8 % (mean over settings) to 1.5 %. The difference of the losses in the"
-        " published setting is 0.036 and needs the 50 data sets at d = 500. A true theory was supported in all"
-        " resampled pilot"
-        " runs; that resampling does not count chance misfits of the law 1/d."
+        "In a pilot crossings had standard errors of 0.8 % (mean over settings) to 1.7 %, the difference of the losses in"
+        " the published setting was 0.039 with 0.005, and 90 % of its data sets had positional minima at every alpha at"
+        " d = 500. A true theory was supported in 99 % of resampled pilot runs; that resampling does not count chance"
+        " misfits of the law 1/d."
     ),
 )  # fmt: skip

@@ -121,3 +121,22 @@ def reaches(
         Test(f"{what}, {name}{LIMIT}", finite_size(rows, sizes=sizes), about(1, eps), expected=1.0)
         for name, rows in groups.items()
     ]
+
+
+def leaks(*names: str) -> Callable[[Any, float], Any]:
+    """Return a mutation's change: these entries of the first seed of every place are multiplied by the size."""
+
+    def change(measurements: Sequence[Measurement[Any]], size: float) -> list[Measurement[Any]]:
+        first: dict[Any, int] = {}
+        for m in measurements:
+            first[m.point] = min(m.seed, first.get(m.point, m.seed))
+        return [
+            replace(
+                m, result=m.result | {name: np.multiply(m.result[name], size) for name in names if name in m.result}
+            )
+            if m.seed == first[m.point]
+            else m
+            for m in measurements
+        ]
+
+    return change

@@ -145,7 +145,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 def cost(point: Point) -> Cost:
     """Expect 1200 calls of the objective."""
     n = point.alpha * point.d
-    return Cost(0.03 + 1200 * (4e-5 + 3e-9 * n * point.d), int(120_000_000 + 64 * n * point.d))
+    return Cost(0.05 + 6.5e-7 * n * point.d, int(120_000_000 + 64 * n * point.d))
 
 
 def finding(numbers: Numbers) -> str:

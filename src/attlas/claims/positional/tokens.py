@@ -12,12 +12,12 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas import positional
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
-from attlas.claims.estimate import Exact, Undecided, share
+from attlas.claims.estimate import Exact, Undecided, resampled, share
 from attlas.claims.figure import COLOURS, THEORY, panels
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.positional.kit import own_stream
 from attlas.claims.series import Series, gather
-from attlas.claims.verdict import Test, Verdict, about, above, below, decide
+from attlas.claims.verdict import Test, Verdict, about, above, below, between, decide
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 KNOWN = 0.995  # of the squared length of the teacher, in an informed start
 FOUND = 1e-5
 MOST, FEW = 0.7, 0.3  # shares of runs
+NEAR = -0.12, 0.2  # about V, where usual starts do not find the teacher: errors at finite size are above it
+OFF = "median error of usual starts less V"
 ALGORITHM, EDGE = (
     1.12847141,
     1e-4,
@@ -37,21 +39,27 @@ class Point(Settings):
     tokens: PositiveInt
     alpha: PositiveFloat
     kind: Literal["hard", "easy"]
-    d: PositiveInt = 650
+    d: PositiveInt = 400
 
     @property
     def label(self) -> str:
         """The settings in words."""
         return f"L = {self.tokens}, alpha = {self.alpha:g}"
 
+    @property
+    def name(self) -> str:
+        """Of the random streams: no two places share data."""
+        return f"{self.label}, {self.d}"
+
 
 def measure(point: Point, seed: int) -> Result:
     """Pass messages from the usual start and from an informed one; return both errors, and where theory has a hard phase."""
-    task = positional.sample_teacher(point.tokens, point.d, point.alpha, own_stream(seed, "task", str(point.d)))
+    task = positional.sample_teacher(point.tokens, point.d, point.alpha, own_stream(seed, "task", point.name))
     Q, z = task.W[:, 0], task.z[:, :, 0]
-    noise = np.random.default_rng(own_stream(seed, "informed", str(point.d))).standard_normal(point.d)
+    noise = np.random.default_rng(own_stream(seed, "informed", point.name)).standard_normal(point.d)
     start = (KNOWN * Q + np.sqrt(KNOWN * (1 - KNOWN)) * noise, 1 - KNOWN)
-    usual = positional.message_passing(task.X, z=z, Q=Q, seed=own_stream(seed, "start"), max_steps=800, throw=False)
+    begin = own_stream(seed, "start", point.name)
+    usual = positional.message_passing(task.X, z=z, Q=Q, seed=begin, max_steps=800, throw=False)
     informed = positional.message_passing(task.X, z=z, Q=Q, start=start, max_steps=800, throw=False)
     phase = positional.hard_phase(point.tokens)
     return {
@@ -76,6 +84,9 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         region = below(FEW) if point.kind == "hard" else above(MOST)
         tests.append(Test(f"usual starts that find the teacher, {point.label}", found["usual"], region))
         tests.append(Test(f"informed starts that find the teacher, {point.label}", found["informed"], above(MOST)))
+        if point.kind == "hard":
+            off = resampled(lambda groups: float(np.median(groups["all"])), {"all": [r["usual"] - r["V"] for r in own]})
+            tests.append(Test(f"{OFF}, {point.label}, d = {point.d}", off, between(*NEAR), 0.0))
     edges = {point.tokens: own[0]["edge"] for point, own in groups.items()}
     tests += [
         Test(
@@ -134,9 +145,10 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
 
 
 def cost(point: Point) -> Cost:
-    """Expect some 400 steps of two products."""
+    """Expect some 800 steps of two products where usual starts do not find the teacher, else 500 for several tokens."""
     size = point.alpha * point.tokens * point.d**2
-    return Cost(0.01 + 400 * 1.2e-9 * size, int(120_000_000 + 60 * size))
+    steps = 800 if point.kind == "hard" else 500 if point.tokens > 1 else 150
+    return Cost(0.01 + steps * 4e-10 * size, int(120_000_000 + 60 * size))
 
 
 def finding(numbers: Numbers) -> str:
@@ -151,10 +163,12 @@ def finding(numbers: Numbers) -> str:
         return found
 
     informed = [value for name, value in numbers.items() if name.startswith("informed starts") and name[-1].isdigit()]
+    near = [value for name, value in numbers.items() if name.startswith(OFF) and not name.endswith("±")]
     return (
         "One token has a hard phase and more have none: with one token just above alpha = 1,"
         f" {min(of('usual', '1')):.0%} of usual"
-        f" starts and {min(informed):.0%} of informed ones find the teacher; with two, {min(of('usual', '2')):.0%} of"
+        f" starts and {min(informed):.0%} of informed ones find the teacher (the others end {max(near, key=abs):+.2f}"
+        f" from the predicted error); with two, {min(of('usual', '2')):.0%} of"
         " usual starts"
         f" do just above alpha = 1/2"
     )
@@ -162,11 +176,13 @@ def finding(numbers: Numbers) -> str:
 
 CLAIM = Claim(
     id="positional.tokens",
-    version=1,
+    version=4,
     statement=(
-        "With one token (phase retrieval) there is a hard phase, 1 < alpha < 1.128: at alpha = 1.06 fewer than 30 % of usual"
-        " starts of message passing find the teacher and more than 70 % of informed ones, at alpha = 1.35 more than 70 % of"
-        " both. With two and three tokens there is none: just above alpha = 1/L more than 70 % of both find it."
+        "With one token (phase retrieval) there is a hard phase, 1 < alpha < 1.128. At alpha = 1.06 more than 70 % of"
+        " informed starts of message passing find the teacher and fewer than 30 % of usual ones; the median error of these"
+        " at d = 1000 is at most 0.12 below and 0.2 above the predicted 0.41 (guessing zero has 1). At alpha = 1.35 more"
+        " than 70 % of both find it. With two and three tokens there is no hard phase: just above alpha = 1/L more than 70 %"
+        " of both find it."
     ),
     formula=r"\alpha(V)=\frac{V(1-V)}{L V-T(V)}\ \text{falls in }V\text{ for }L\ge2,\text{ and not for }L=1",
     source="ours; barbier2019optimal for one token",
@@ -174,23 +190,22 @@ CLAIM = Claim(
     tiers={
         "quick": Sweep(
             [
-                Point(tokens=1, alpha=1.06, kind="hard"),
+                Point(tokens=1, alpha=1.06, kind="hard", d=1000),
                 Point(tokens=1, alpha=1.35, kind="easy"),
                 Point(tokens=2, alpha=0.54, kind="easy"),
                 Point(tokens=3, alpha=0.37, kind="easy"),
             ],
-            seeds=30,
+            seeds=(44, 26, 26, 26),
         ),
         "full": Sweep(
             [
-                Point(tokens=1, alpha=1.04, kind="hard", d=2500),
-                Point(tokens=1, alpha=1.06, kind="hard", d=2500),
-                Point(tokens=1, alpha=1.25, kind="easy", d=2500),
-                Point(tokens=2, alpha=0.53, kind="easy", d=2500),
-                Point(tokens=3, alpha=0.35, kind="easy", d=2500),
-                Point(tokens=4, alpha=0.27, kind="easy", d=2500),
+                Point(tokens=1, alpha=1.06, kind="hard", d=1500),
+                Point(tokens=1, alpha=1.25, kind="easy", d=1000),
+                Point(tokens=2, alpha=0.53, kind="easy", d=1000),
+                Point(tokens=3, alpha=0.35, kind="easy", d=1000),
+                Point(tokens=4, alpha=0.27, kind="easy", d=1000),
             ],
-            seeds=30,
+            seeds=(40, 26, 26, 26, 26),
         ),
     },
     measure=measure,
@@ -213,12 +228,22 @@ CLAIM = Claim(
                  change=changed(lambda result, _: {"usual": result["informed"]})),
         Mutation("the hard phase ends at {size:g} of the place", (0.99,), 0.99,
                  change=changed(lambda result, size: {"edge": result["edge"] * size})),
-        Mutation("the teacher leaks: errors of usual starts times {size:g}", (0.0,), 0.0,
+        Mutation("the teacher leaks: errors of usual starts times {size:g}", (0.9, 0.5, 0.1, 0.0), 0.5,
                  change=changed(lambda result, size: {"usual": result["usual"] * size})),
+        Mutation("V of the theory times {size:g}", (1.1, 1.7), 1.7,
+                 change=changed(lambda result, size: {"V": result["V"] * size})),
+        Mutation("V of the theory is {size:g}: usual starts find the teacher", (0.0,), 0.0,
+                 change=changed(lambda _, size: {"V": size})),
     ],
-    unseen="Whether another algorithm finds the teacher in the hard phase; narrow hard phases of more than three tokens.",
+    unseen=(
+        "Whether another algorithm finds the teacher in the hard phase; narrow hard phases of more than three tokens; an"
+        " error of V below 0.2, or, in two runs of five, usual errors half as large as they are."
+    ),
     design=(
-        "In a pilot every run did what theory says; 30 data sets decide shares of 0.7 and 0.3 even with two failures."
+        "In a pilot every run did what theory says; 26 data sets decide shares of 0.7 even with one failure. The median"
+        " error of usual starts with one token was 0.07 above V at d = 1000, with a standard error of 0.02: single runs stay"
+        " near the error of guessing, hence a median and a region that reaches further up. A true theory was supported in"
+        " 95 % of resampled pilot runs, and in all if the truth is where they found it."
     ),
 )  # fmt: skip
 
