@@ -1,7 +1,7 @@
 """A fixed point of the state evolution: what the minimum of the loss has learned."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,19 @@ from attlas.numerics import Solution
 
 Array = NDArray[np.float64]
 
-PRESENT = 0.01  # of m or theta: below it a mechanism is not used
+Branch = Literal["positional", "semantic"]
+
+BRANCHES: tuple[Branch, Branch] = ("positional", "semantic")
+PRESENT = 0.01  # of m or theta, in their own units: below it a mechanism is not used
 JUMPS = 1e-3  # share of the response carried by jumps that is still small beside other errors
+
+
+def least_order(branch: Branch, token_scale: float, encoding: float) -> float:
+    """Return the m or theta from which on a mechanism counts as used.
+
+    theta = sigma^2 Q.Q*/d goes as sigma^2. m acts through c m, so that a strong encoding needs little of it.
+    """
+    return PRESENT / max(encoding, 1.0) if branch == "positional" else PRESENT * token_scale**2
 
 
 class Order(NamedTuple):
@@ -60,6 +71,8 @@ class FixedPoint(Solution[float]):
         "positional" or "semantic".
     alpha : float
         Samples over d.
+    token_scale, encoding : float
+        Of the model.
     rule_error : float
         Largest relative change of sd^2, V and m or theta from the coarse quadrature to the one used, which bounds its error;
         NaN at the coarse one (tol = 1e-4).
@@ -84,6 +97,8 @@ class FixedPoint(Solution[float]):
     branch: str = ""
     alpha: float = np.nan
     rule_error: float = np.nan
+    token_scale: float = 1.0
+    encoding: float = 1.0
 
     @property
     def loss(self) -> float:
@@ -97,8 +112,12 @@ class FixedPoint(Solution[float]):
 
     @property
     def mechanism(self) -> str:
-        """What the layer attends by, "positional", "semantic", or "none" where m and theta are below 0.01."""
-        return "positional" if abs(self.m) > PRESENT else "semantic" if abs(self.theta) > PRESENT else "none"
+        """What the layer attends by: "positional", "semantic", or "none" where m and theta are below `least_order`."""
+        used = (branch for branch, own in zip(BRANCHES, (self.m, self.theta), strict=True) if abs(own) > self._least(branch))
+        return next(used, "none")
+
+    def _least(self, branch: Branch) -> float:
+        return least_order(branch, self.token_scale, self.encoding)
 
     @property
     def stable(self) -> bool:
