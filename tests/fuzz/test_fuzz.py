@@ -16,7 +16,7 @@ EXAMPLES = int(os.environ.get("ATTLAS_FUZZ", "4"))  # `make attack` asks for mor
 
 
 # doors whose inputs do not all go through attlas.inputs yet: their faults are listed as expected failures; empty this set
-YOUNG = {"context", "positional"}
+YOUNG = {"context"}
 CASES = [
     pytest.param(name, marks=pytest.mark.xfail(reason="a young door", strict=False))
     if name.split(".")[0] in YOUNG

@@ -128,7 +128,8 @@ def bayes_error(model: Model, alpha: float) -> float:
 
         4 sigma^2 (1 - omega)^2 E Var(sig(S(S + R)) | w),   (S, R) ~ N(w, sigma^2 V I),   w ~ N(0, sigma^2 (1 - V) I),
 
-    with V that of `bayes` for two tokens. Good to 1e-9 for sigma up to 1 and to 1e-4 at sigma = 2; larger scales are refused.
+    with V that of `bayes` for two tokens. Good to 1e-9 for sigma up to 1 and to 1e-4 at sigma = 2; larger ones are
+    refused.
     """
     V, sigma = bayes(TOKENS, alpha).value, check_scale(model, _WIDEST, "the best test error")
     if V == 0:

@@ -19,7 +19,7 @@ from attlas.errors import InputError
 from attlas.inputs import described, integer, real
 from attlas.numerics import Event, Progress, Status
 from attlas.positional.averages import COARSE, FINE, USUAL, Averages, Rule, averages
-from attlas.positional.fixed_point import BRANCHES, Branch, FixedPoint, Order, least_order
+from attlas.positional.fixed_point import Branch, FixedPoint, Order, check_branch, least_order
 from attlas.positional.mixing import Mixing
 from attlas.positional.model import Model, check_scale
 
@@ -36,7 +36,7 @@ _PATIENCE = 25  # steps without any progress after which a search begins
 _SPREAD, _CLOSER = 0.7, 6  # of a search: from one value of m or theta to the next, and looks between two of them
 _TOUCHES = -0.15  # relative change of m or theta in a step, below zero, that may hide a fixed point nearby
 _LARGEST = 1e6  # of q, m, theta and V of a start
-_WIDEST = 3.0  # token scale: beyond it the averages take too many panels, and jumps carry most of the response
+WIDEST = 3.0  # token scale: beyond it the averages take too many panels, and jumps carry most of the response
 _TILT = 1e-4  # of the differences that give the derivatives of the map
 
 
@@ -91,11 +91,10 @@ def state_evolution(
     cui2024phase; derived again with an encoding of any strength, and with Stein's identity for the response.
     """
     alpha, tol = real(alpha, "alpha", above=0), real(tol, "tol", above=0)
-    if branch not in BRANCHES:
-        raise InputError(f'branch must be "positional" or "semantic"; got {branch!r}')
+    check_branch(branch)
     if tol < _RULES[-1][0]:
         raise InputError(f"tol must be at least {_RULES[-1][0]:g}, what the finest quadrature gives; got {tol:g}")
-    check_scale(model, _WIDEST, "the state evolution")
+    check_scale(model, WIDEST, "the state evolution")
     if branch == "positional" and model.encoding == 0:
         raise InputError(
             'branch="positional" needs an encoding; got encoding=0: without one nothing tells the places apart;'
@@ -110,7 +109,7 @@ def state_evolution(
     rule = next(rule for least, rule in _RULES if tol >= least * (1 - 1e-9))
     if status is Status.CONVERGED and rule is not COARSE:
         x, status = walk.refine(x, rule, tol / 10)
-    rule_error = np.nan if rule is COARSE else float(np.abs(x - crude).max())
+    rule_error = _RULES[0][0] if rule is COARSE else float(np.abs(x - crude).max())
     found = walk.found(x, rule, status, rule_error)
     return found.or_raise(f"the {branch} branch at alpha = {alpha:g}") if throw else found
 
@@ -240,14 +239,18 @@ class _Walk:
         return self.bisect(looks[-2], looks[-1], budget)
 
     def hold(self, x: Array, value: float, budget: int) -> Array:
-        """Return x with this m or theta and the other parameters where the map leads them; `growth` is that of the former."""
+        """Return x with this m or theta and the other parameters where the map leads them; set `growth` of the former."""
         x = np.array([x[0], x[1], value])
         mixing = Mixing(depth=2)
         for step in range(40):
             image = self.image(x, COARSE)
             move = image - x
             self.growth, move[2] = float(move[2]), 0.0
-            if np.abs(move).max() < max(_SETTLED / 3, 0.05 * abs(self.growth)) or not np.isfinite(move).all() or len(self.history) >= budget:
+            if (
+                np.abs(move).max() < max(_SETTLED / 3, 0.05 * abs(self.growth))
+                or not np.isfinite(move).all()
+                or len(self.history) >= budget
+            ):
                 break
             new = x + move / 2 if step < 4 else mixing(x, move)
             x = x + np.clip(new - x, -_LONGEST, _LONGEST)

@@ -26,7 +26,7 @@ _UNEXPLAINED = 1e-4  # share of z that an exact estimate may leave
 _STRETCH, _STILL, _WANDERS = 60, 0.01, 0.05  # steps, relative change of V and of Q_hat (squared)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate(Solution[Array]):
     """What message passing found.
 
@@ -44,8 +44,15 @@ class Estimate(Solution[Array]):
         Why the estimate is not to be trusted (status "inaccurate"); empty otherwise.
     """
 
-    mse: Array = field(default_factory=lambda: np.empty(0), repr=False)
+    mse: Array = field(default_factory=lambda: np.empty(0))
     reason: str = ""
+
+    def __repr__(self) -> str:
+        error = f", mse={self.mse[-1]:.4g}" if len(self.mse) else ""
+        about = f" ({self.reason})" if self.reason else ""
+        return (
+            f"Estimate(d={len(self.value)}, V={self.history[-1]:.4g}{error}; {self.status}{about}, {self.steps} steps)"
+        )
 
     @property
     def Q_hat(self) -> Array:

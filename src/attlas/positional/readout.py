@@ -56,7 +56,9 @@ def _solved(X: Array, y: Array) -> Array:
         try:
             T = np.linalg.solve(G, X @ y.transpose(0, 2, 1)).transpose(0, 2, 1)
         except np.linalg.LinAlgError:
-            raise InputError("a sequence of X holds tokens that are not independent, such as the same one twice") from None
+            raise InputError(
+                "a sequence of X holds tokens that are not independent, such as the same one twice"
+            ) from None
     if not np.isfinite(T).all():
         raise InputError("y must be weighted means of the tokens X; got outputs of another size")
     return np.asarray(T)
