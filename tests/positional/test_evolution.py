@@ -150,7 +150,7 @@ def test_meaning_in_small_tokens():
     """theta goes as sigma^2: at sigma = 0.2, with a decay to match, it is below 0.01 and a meaning all the same."""
     from attlas.positional import minimise, sample
 
-    scaled = Model(0.3, 3.0, 0.2, 0.6 * 0.2**4)
+    scaled = Model(0.3, 0.0, 0.2, 0.6 * 0.2**4)
     found = state_evolution(scaled, 4, "semantic", tol=1e-4)
     assert found.theta < 0.01
     assert found.mechanism == "semantic"
