@@ -226,7 +226,8 @@ def test_matrices_have_their_first_token_on_top(visit) -> None:
     traces(page, "positional-attention", "t.length === 3")
     above = """() => {
         const layout = document.querySelector('#positional-attention .js-plotly-plot')._fullLayout
-        return ['yaxis', 'yaxis2', 'yaxis3'].map((name) => layout[name].d2p('1') < layout[name].d2p('2'))
+        const height = (axis, token) => axis.r2p(axis._categories.indexOf(token))  // in pixels from the top
+        return ['yaxis', 'yaxis2', 'yaxis3'].map((name) => height(layout[name], '1') < height(layout[name], '2'))
     }"""
     assert page.evaluate(above) == [True, True, True]
 

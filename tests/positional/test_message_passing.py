@@ -49,7 +49,7 @@ def test_a_task_knows_how_its_outputs_were_made():
     assert found.mse[-1] < 1e-7
     assert len(repr(found)) < 150
     assert message_passing(sample_teacher(2, 100, 1.0, 0)).mse[-1] < 1e-9
-    with pytest.raises(InputError, match="teacher of rank one; got rank 2"):
+    with pytest.raises(InputError, match="teachers of rank one; got rank 2"):
         message_passing(sample_teacher(2, 100, 1.0, 0, 2))
 
 

@@ -122,14 +122,17 @@ def message_passing(
     if isinstance(X, Task | TeacherTask):
         if any(given is not None for given in (y, z, mixture, positional_matrix, token_scale)):
             raise InputError("a task knows its outputs, mixture and scale; give the task alone, or task.X and the rest")
-        model = X.model if isinstance(X, Task) else None
-        if model is not None:
+        task = X
+        if isinstance(task, TeacherTask):
+            if task.W.shape[1] > 1:
+                raise InputError(
+                    f"message passing is for teachers of rank one; got rank {task.W.shape[1]}; take `spectral`"
+                )
+            truth = task.W[:, 0]
+        else:
+            model, truth = task.model, task.Q
             mixture, positional_matrix, token_scale = model.mixture, model.positional_matrix, model.token_scale
-        truth = X.Q if isinstance(X, Task) else X.W[:, 0]
-        if isinstance(X, TeacherTask) and X.W.shape[1] > 1:
-            raise InputError(f"message passing is for a teacher of rank one; got rank {X.W.shape[1]}; take `spectral`")
-        Q = truth if Q is None else Q
-        X, y = X.X, X.y
+        X, y, Q = task.X, task.y, truth if Q is None else Q
     X = array(X, "X", ("n", "L", "d"))
     n, L, d = X.shape
     if (y is None) == (z is None):

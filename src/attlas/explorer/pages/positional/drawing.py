@@ -18,6 +18,7 @@ WORDS = {"loss": "loss", "test": "test error"}
 _SETTINGS = ("mixture", "encoding", "d")  # of simulations that the plots can show
 _GREY = "#777777"
 _HOLDS = 0.7  # slope up to which nearly all runs from a small random start stay at the positional minimum
+_RIGHT = 8.2  # end of the axis of alpha
 Points = dict[str, FixedPoint]
 _FOUND = {"positional": COLOUR["positional"], "semantic": COLOUR["semantic"], "between": _GREY}
 
@@ -89,7 +90,8 @@ def draw(what: str) -> Callable[[View[list[Run]]], Figure]:
             traces.append(
                 line(ends, [found.baseline] * 2, "best fixed weights by place", _GREY, dash="dash", width=1.8)
             )
-        top = max([v for trace in traces for v in trace["y"] if v is not None], default=1.0)
+        shown = [(x, y) for trace in traces for x, y in zip(trace["x"], trace["y"], strict=True) if y is not None]
+        top = max([y for x, y in shown if x <= _RIGHT], default=1.0)
         if np.isfinite(found.switch):
             x = [found.switch] * 2
             traces.append(line(x, [0, 1.05 * top], f"switch, α = {found.switch:.2f}", _GREY, dash="dot", width=1.8))
@@ -103,7 +105,7 @@ def draw(what: str) -> Callable[[View[list[Run]]], Figure]:
             "layout": layout(
                 f"samples α = n/d<br>({where})",
                 WORDS[what],
-                xaxis={"range": [0, 8.2]},
+                xaxis={"range": [0, _RIGHT]},
                 yaxis={"range": [0, 1.05 * top]},
                 shapes=[here],
             ),
@@ -192,7 +194,7 @@ def draw_attention(view: View[list[Run]]) -> Figure:
         axes[f"yaxis{tail}"] = plainly | {"anchor": f"x{tail}"}
         if i == 0:
             axes["yaxis"]["title"] = {"text": "from token"}
-        titles.append({"text": name if there else f"{name}: none", "x": (low + high) / 2, "y": 1.02, "xref": "paper",
+        titles.append({"text": name if there else f"{name}:<br>none", "x": (low + high) / 2, "y": 1.02, "xref": "paper",
                        "yref": "paper", "showarrow": False, "xanchor": "center", "yanchor": "bottom"})  # fmt: skip
     return {"data": traces, "layout": layout("to token", "from token", annotations=titles, margin={"t": 48}, **axes)}
 

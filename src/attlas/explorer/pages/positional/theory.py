@@ -59,7 +59,8 @@ def curves(state: State) -> Curves:
     else:
         alphas = table["alpha"].values[::_SOLVED]
         rows["positional"] = positional.curve(model, alphas, tol=1e-4).sel(branch="positional")
-    alpha, sure = {}, {}
+    alpha: dict[str, Array] = {}
+    sure: dict[str, NDArray[np.bool_]] = {}
     found: dict[str, dict[str, Array]] = {name: {} for name in ("loss", "test", "envelope")}
     for branch in BRANCHES:
         own = rows[branch]
