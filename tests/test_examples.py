@@ -119,6 +119,40 @@ def test_recover_a_head(tmp_path):
     assert float(error.split()[-1]) < 1e-9
 
 
+def test_position_or_meaning(tmp_path):
+    switch, *minima, with_code, without = run(tmp_path, "examples/position_or_meaning.py", "--quick").splitlines()
+    assert switch.endswith("2.566")
+    tops = [float(line.split()[-1]) for line in minima]
+    assert tops[0] > tops[1]  # the positional minimum is the sharper one
+    assert "in 0 of 4 runs" in with_code
+    assert "in 4 of 4 runs" in without
+
+
+def test_positional_simulations(tmp_path):
+    """Losses, differences and counts within five standard errors of what the study prints beside them."""
+    tables = [
+        [[cell.strip() for cell in line.replace("\\|", "~").strip("|").split("|")] for line in block.splitlines()[2:]]
+        for block in run(tmp_path, "studies/positional_simulations.py", "--quick").strip().split("\n\n")
+    ]
+    minima, gaps, published, ends, steps, messages, spectra = tables
+    for row in minima:
+        for cell in row[3:]:
+            measured, theory = cell.split(" ~ ")
+            mean, error = measured.rstrip(")").split("(")
+            miss = 5 * int(error) * 10.0 ** -len(mean.split(".")[1])
+            assert abs(float(mean) - float(theory)) < miss + 0.05 * float(theory), row
+    assert all(row[3] == "4 of 4" for row in gaps)  # meaning is lower at alpha = 3
+    assert float(published[-1][-1]) > 0.2
+    assert [int(cell) for cell in ends[-1][1:]] == [0, 4, 0]  # without an encoding
+    assert steps[0][1:] == ["3", "0", "0"]
+    assert "0 of 3 leave" in steps[-2][0]
+    assert "3 of 3 leave" in steps[-1][0]
+    exact = {(row[0], row[2]): row[4] for row in messages}
+    assert exact["2, 0.6", "none"] == exact["1, 1.06", "q = 0.995"] == "3 of 3"
+    assert exact["1, 1.06", "none"] == exact["2, 0.25", "none"] == "0 of 3"
+    assert [row[:2] for row in spectra][:2] == [["1", "0.6"], ["1", "2.5"]]
+
+
 def test_sharp_features(tmp_path):
     """Three draws: deviations of the size of their standard errors, and a peak where features are as many as samples."""
     page = run(tmp_path, "studies/sharp_features.py", "--quick", "--out", "deviations.json")

@@ -219,6 +219,19 @@ def test_a_layer_is_trained_and_lies_on_the_theory(visit) -> None:
         assert mine["y"] == [pytest.approx(found.icl, rel=1e-4)]
 
 
+def test_matrices_have_their_first_token_on_top(visit) -> None:
+    """All three alike, also the one that is drawn into the axes of the blank figure before it."""
+    page = visit("/positional")
+    shows(page, "positional-losses-summary", "the lower minimum attends by meaning")
+    traces(page, "positional-attention", "t.length === 3")
+    above = """() => {
+        const layout = document.querySelector('#positional-attention .js-plotly-plot')._fullLayout
+        const height = (axis, token) => axis.r2p(axis._categories.indexOf(token))  // in pixels from the top
+        return ['yaxis', 'yaxis2', 'yaxis3'].map((name) => height(layout[name], '1') < height(layout[name], '2'))
+    }"""
+    assert page.evaluate(above) == [True, True, True]
+
+
 def test_a_phone_has_room_for_every_page(visit) -> None:
     for door in names():
         page = visit(f"/{door}", 390, "dark")

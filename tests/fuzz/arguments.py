@@ -2,14 +2,14 @@
 
 A new function is fuzzed without a line here, with guesses by the types of its parameters. If a valid call needs better ones,
 its test is skipped with a note, until the names of its parameters are in ``VALID``; where a name means different things,
-write ``"function.name"``.
+write ``"function.name"``, or ``"door.function.name"`` where doors differ.
 """
 
 import functools
 
 import numpy as np
 
-from attlas import aim, context, features, recovery, tokens
+from attlas import aim, context, features, positional, recovery, tokens
 from attlas.numerics import stream
 
 
@@ -34,6 +34,16 @@ def one(X):
 
 def oracle(X):
     return planted()(X)
+
+
+@functools.cache
+def placed():
+    return positional.sample(positional.Model(0.3, 3.0), 6, 3, 0)
+
+
+@functools.cache
+def meant():
+    return positional.sample_teacher(2, 6, 2, 0)
 
 
 def samples(n=12):
@@ -133,6 +143,42 @@ VALID = {
     "learning_curve.sizes": lambda: [10, 20, 30],
     "copies.oracle": lambda: one,
     "Y_test": lambda: np.ones(30),
+    **{
+        f"positional.{name}.model": lambda: positional.Model(0.3, 3.0)
+        for name in (
+            *("baseline", "bayes_error", "crossing", "curve", "sample", "state_evolution", "switch", "tabulated"),
+        )
+    },
+    **{f"positional.{name}.task": placed for name in ("minimise", "sharpness")},
+    **{
+        f"positional.{name}.tol": lambda: 1e-4
+        for name in ("crossing", "curve", "state_evolution", "switch", "tabulated")
+    },
+    **{f"positional.{name}.alpha": lambda: 3.0 for name in ("curve", "sample", "state_evolution", "tabulated")},
+    **{f"positional.{name}.rank": lambda: 1 for name in ("read_gram", "sample_teacher", "spectral", "weak_recovery")},
+    **{f"positional.{name}.attention": lambda: meant().attention for name in ("read_gram", "read_indices", "spectral")},
+    **{f"positional.{name}.X": lambda: meant().X for name in ("message_passing", "read_attention", "spectral")},
+    **{f"positional.{name}.y": lambda: meant().y for name in ("message_passing", "read_attention")},
+    **{f"positional.{name}.branch": lambda: "semantic" for name in ("state_evolution", "tabulated")},
+    "positional.bayes_alpha.V": lambda: 0.5,
+    "positional.bayes_error.alpha": lambda: 0.3,
+    "positional.message_passing.start": lambda: None,
+    "positional.message_passing.z": lambda: None,
+    "positional.message_passing.Q": lambda: meant().W[:, 0],
+    "positional.minimise.start": lambda: "random",
+    "positional.minimise.method": lambda: "lbfgs",
+    "positional.minimise.max_steps": lambda: 50,
+    "positional.minimise.step": lambda: 0.05,
+    "positional.proximal_map.V": lambda: 1.0,
+    "positional.sample.values": lambda: "plain",
+    "positional.sharpness.Q": lambda: placed().Q,
+    "positional.state_evolution.max_steps": lambda: 30,
+    "positional.state_evolution.start": lambda: None,
+    "t1": lambda: 0.6,
+    "t2": lambda: 0.6,
+    "token_scale": lambda: 1.0,
+    "w_r": lambda: 0.1,
+    "w_s": lambda: 0.3,
     "learn_from_queries.oracle": lambda: one,
     "learn_from_queries.d": lambda: 3,
     "tau": lambda: 0.5,

@@ -46,7 +46,10 @@ def parameters(name, function):
     short = name.split(".")[-1]
     chosen, guessed = {}, []
     for parameter in inspect.signature(function).parameters.values():
-        key = next((key for key in (f"{short}.{parameter.name}", parameter.name) if key in VALID), None)
+        key = next(
+            (key for key in (f"{name}.{parameter.name}", f"{short}.{parameter.name}", parameter.name) if key in VALID),
+            None,
+        )
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             continue
         if key is not None:
@@ -105,9 +108,9 @@ def _dishonest(result):
 
 
 def _finite(value):
-    if value is None or isinstance(value, str | bool):
+    if value is None or isinstance(value, str | int):  # an integer, however large, is a number
         return True
-    if isinstance(value, int | float | complex):
+    if isinstance(value, float | complex):
         return not math.isnan(abs(value))
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)

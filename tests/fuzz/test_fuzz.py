@@ -15,17 +15,7 @@ FUNCTIONS = public()
 EXAMPLES = int(os.environ.get("ATTLAS_FUZZ", "4"))  # `make attack` asks for more
 
 
-# doors whose inputs do not all go through attlas.inputs yet: their faults are listed as expected failures; empty this set
-YOUNG = {"positional"}
-CASES = [
-    pytest.param(name, marks=pytest.mark.xfail(reason="a young door", strict=False))
-    if name.split(".")[0] in YOUNG
-    else name
-    for name in FUNCTIONS
-]
-
-
-@pytest.fixture(params=CASES, ids=str)
+@pytest.fixture(params=FUNCTIONS, ids=str)
 def case(request):
     return request.param, FUNCTIONS[request.param], *parameters(request.param, FUNCTIONS[request.param])
 

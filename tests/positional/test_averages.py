@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attlas.positional import Model, proximal_map
-from attlas.positional.averages import COARSE, FINE, USUAL, averages
+from attlas.positional.averages import COARSE, FINE, USUAL, Rule, averages
 from tests.positional.settings import F, P, point
 
 POINTS = {"positional": (14.9, 0.047, 0.25, 0.0), "semantic": (18.3, 0.082, 0.0, 0.118)}  # V, q, m, theta
@@ -81,6 +81,13 @@ def test_finer_rules_agree(branch):
         assert getattr(usual, name) == pytest.approx(reference, rel=2e-6, abs=1e-12), name
         assert getattr(coarse, name) == pytest.approx(reference, rel=2e-4, abs=1e-12), name
     assert fine.weight == pytest.approx(1, abs=1e-9)
+
+
+def test_wide_tokens_fit_into_their_panels():
+    """One panel in two units of S: the arrays of their ends grow with the tokens."""
+    model = Model(0.3, 3.0, token_scale=45.0)
+    found = averages(model, Rule(2, 2, 2, 4), 1e-3, 1.0, 0.1, 0.0)
+    assert np.isfinite(found).all()
 
 
 def test_stein_is_the_hessian_where_nothing_jumps():

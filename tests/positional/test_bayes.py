@@ -7,6 +7,7 @@ from mpmath import mp, quad
 from attlas.errors import InputError
 from attlas.positional import (
     Model,
+    baseline,
     bayes,
     bayes_alpha,
     bayes_error,
@@ -113,6 +114,13 @@ def test_prediction_error_against_draws():
     variances = 4 * first.var(axis=1, ddof=1)
     assert abs(variances.mean() - bayes_error(model, 0.35)) < 4 * variances.std() / np.sqrt(n)
     assert bayes_error(model, 0.6) == 0
+
+
+@pytest.mark.parametrize(("scale", "alpha"), [(0.01, 0.17), (0.001, 0.3), (0.001, 0.17)])
+def test_small_tokens_lose_no_digits(scale, alpha):
+    """sig(x) = 1/2 + x/4: E Var(S(S + R) | w) = sigma^4 (3 - 3 (1 - V)^2), where 3 sigma^4 is all of the variance."""
+    model, V = Model(0.3, 3.0, scale), bayes(2, alpha).value
+    assert bayes_error(model, alpha) / baseline(model) == pytest.approx(1 - (1 - V) ** 2, rel=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,18 @@ def test_the_switch_of_the_flagship():
     assert found.converged
 
 
+@pytest.mark.parametrize(("model", "before", "after"), [(P, "0.006791", "0.004693"), (G, "0.005626", "0.002746")])
+def test_errors_at_the_switch_of_the_published_setting(model, before, after):
+    """At the switch attention by meaning of P is still worse than fixed weights, 0.003943; c = 2 changes that."""
+    found = switch(model)
+    assert f"{found.positional.test:.6f}" == before
+    assert f"{found.semantic.test:.6f}" == after
+    assert (found.semantic.test > baseline(model)) == (model is P)
+    assert any(note.startswith("By position: ") for note in found.notes)
+    stands = ("approximate", "approximate") if model is P else ("nearly exact", "nearly exact")
+    assert "by position {}, by meaning {}".format(*stands) in repr(found)
+
+
 @pytest.mark.parametrize(
     ("model", "value", "accuracy"),
     [
@@ -56,3 +68,4 @@ def test_no_crossing_is_said():
     assert "none between" in found.reason
     with pytest.raises(ConvergenceError, match="encoding is too weak"):
         switch(Model(0.3, 0.3), tol=1e-4)
+    assert "approximate there (jump share 0.5" in switch(Model(0.0, 1.5), tol=1e-4, throw=False).reason

@@ -99,6 +99,10 @@ def test_a_weak_encoding_has_no_positional_minimum():
     assert found.mechanism == "none"
     assert found.m == 0
     assert any("no positional solution" in note for note in found.notes)
+    assert found.standing == "none, approximate"
+    strong = state_evolution(Model(0.3, 100.0), 3, "positional", tol=1e-4)
+    assert strong.mechanism == "positional"  # m is small since c m is what counts
+    assert 100 * strong.m == pytest.approx(0.519, abs=2e-3)
 
 
 def test_the_semantic_branch_does_not_know_the_encoding():
@@ -121,6 +125,87 @@ def test_tokens_that_are_not_alike():
             error = values.std(ddof=1) / np.sqrt(len(values))
             assert abs(values.mean() - getattr(theory, field)) < 4 * error + 1e-3 * values.mean(), (branch, field)
     assert theory.attention.sum(1) == pytest.approx([1, 1])
+
+
+@pytest.mark.parametrize("scale", [3.01, 60.0, 5e-4])
+def test_tokens_that_the_integrals_do_not_resolve(scale):
+    with pytest.raises(InputError, match=f"token_scale between 0.001 and 3.*got token_scale = {scale:g}"):
+        state_evolution(Model(0.3, 3.0, scale), 3, "positional", tol=1e-4, max_steps=1, throw=False)
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.01])
+def test_small_tokens_learn_nothing_at_no_cost(scale):
+    """With a decay that is large beside sigma^4 the minimum is Q = 0, whose loss is an integral over the teacher alone."""
+    model = Model(0.3, 3.0, scale)
+    x, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights = weights / weights.sum()
+    targets = model.targets(scale * x[:, None], scale * x)
+    expected = 3 * scale**2 * sum(weights @ (t - 0.5) ** 2 @ weights for t in targets)
+    found = state_evolution(model, 3, "semantic", tol=1e-4)
+    assert found.q == found.theta == 0
+    assert found.loss == pytest.approx(expected, rel=2e-4)
+
+
+def test_meaning_in_small_tokens():
+    """theta goes as sigma^2: at sigma = 0.2, with a decay to match, it is below 0.01 and a meaning all the same."""
+    from attlas.positional import minimise, sample
+
+    scaled = Model(0.3, 0.0, 0.2, 0.6 * 0.2**4)
+    found = state_evolution(scaled, 4, "semantic", tol=1e-4)
+    assert found.theta < 0.01
+    assert found.mechanism == "semantic"
+    fits = [minimise(sample(scaled, 400, 4, seed), "semantic", tol=1e-8, throw=False) for seed in range(8)]
+    assert {fit.mechanism for fit in fits} == {"semantic"}
+    losses = [fit.loss for fit in fits]
+    assert abs(np.mean(losses) - found.loss) < 4 * np.std(losses, ddof=1) / np.sqrt(8)
+
+
+def test_where_the_equations_have_no_solution_a_search_says_so():
+    """A weak encoding, jumps that carry half of the response: for any m the map leads below it."""
+    from attlas.positional.averages import COARSE, averages
+    from attlas.positional.evolution import response
+
+    model = Model(0.0, 1.5)
+    found = state_evolution(model, 2, "positional", tol=1e-4)
+    assert found.converged
+    assert found.m == 0
+    assert found.standing == "none, approximate"
+    assert any("may still have a positional minimum" in note for note in found.notes)
+    for m, q, V in (
+        (0.22, 0.1347, 1.3608),
+        (0.15, 0.1861, 1.7646),
+        (0.06, 0.2206, 2.0418),
+    ):  # q and V settled at this m
+        at = averages(model, COARSE, V, q, m, 0.0)
+        _, D = response(model, 2, Order(q, m, 0.0, V), at)
+        assert np.sqrt(2) * 2 * 1.5 * at.f_s / D < 0.95 * m
+    meaning = state_evolution(Model(0.7, 3.0), 1, "semantic", tol=1e-4)
+    assert meaning.standing == "none, approximate"
+
+
+def test_the_search_finds_what_the_iteration_finds():
+    """Also between the values that it looks at: at c = 1.5, omega = 0.05, alpha = 8 the map leads up on a short stretch."""
+    from attlas.positional.evolution import _Walk, start_of
+
+    for model, alpha, branch in ((F, 3, "semantic"), (Model(0.05, 1.5), 8, "positional")):
+        walk = _Walk(model, alpha, branch, 150, None)
+        begin = walk.vector(start_of(model, alpha, branch))
+        x, status = walk.search(begin, begin)
+        assert status is Status.CONVERGED
+        expected = state_evolution(model, alpha, branch, tol=1e-4)
+        assert np.exp(x[2]) == pytest.approx(expected.m + expected.theta, rel=1e-4)
+
+
+def test_how_a_point_stands():
+    assert point(F, 3, "positional").standing == "exact"
+    assert point(F, 1.0, "semantic").standing == "unstable, approximate"
+    assert point(P, 1.25, "positional").standing == "approximate"
+    assert point(G, 2, "positional").standing == "nearly exact"
+    short = state_evolution(F, 3, "positional", max_steps=2, throw=False)
+    assert short.standing == "not converged (out of steps)"
+    assert len(repr(point(F, 3, "positional"))) < 200
+    assert "test=0.0953077" in repr(point(F, 3, "positional"))
+    assert type(point(F, 3, "semantic").cosine) is float
 
 
 def test_starts_and_statuses():
@@ -150,12 +235,18 @@ def test_curve():
     assert data["converged"].all()
     assert data["present"].all()
     assert data["exact"].all()
+    assert data["stable"].all()
+    assert (data["status"] == "exact").all()
+    few = curve(F, [1.0, 0.25], tol=1e-4)
+    assert list(few["status"].sel(branch="semantic").values) == ["unstable, approximate", "none, approximate"]
+    assert not few["stable"].sel(branch="semantic", alpha=1.0)
     for i, branch in enumerate(("positional", "semantic")):
         for j, alpha in enumerate(alphas):
             assert float(data["loss"][i, j]) == pytest.approx(point(F, int(alpha), branch, 1e-8).loss, rel=2e-4)
     assert data.attrs["baseline"] == pytest.approx(0.0728612832)
     alone = curve(Model(0.3, 0.0), 3.0, tol=1e-4)
     assert np.isnan(alone["loss"].sel(branch="positional")).all()
+    assert (alone["status"].sel(branch="positional") == "none: no encoding").all()
     assert alone["converged"].sel(branch="semantic").all()
     with pytest.raises(InputError, match="alpha must be a number or a list"):
         curve(F, [[1.0]])

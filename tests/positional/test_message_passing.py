@@ -43,6 +43,38 @@ def test_the_mixture_makes_no_difference():
     assert min(np.abs(found.Q_hat - sign * task.Q).max() for sign in (1, -1)) < 1e-2
 
 
+def test_a_task_knows_how_its_outputs_were_made():
+    task = sample(Model(0.3, 3.0), 200, 1.5, 0)
+    found = message_passing(task)
+    assert found.mse[-1] < 1e-7
+    assert len(repr(found)) < 150
+    assert message_passing(sample_teacher(2, 100, 1.0, 0)).mse[-1] < 1e-9
+    with pytest.raises(InputError, match="teachers of rank one; got rank 2"):
+        message_passing(sample_teacher(2, 100, 1.0, 0, 2))
+
+
+@pytest.mark.parametrize(("d", "options"), [(500, {}), (30, {"mixture": 0.2}), (30, {"mixture": 0.29})])
+def test_a_wrong_mixture_is_found_out(d, options):
+    """V falls to zero, but what was read off is not explained."""
+    task = sample(Model(0.3, 3.0), d, 3, 0)
+    given = options | {"positional_matrix": task.model.positional_matrix}
+    found = message_passing(task.X, task.y, Q=task.Q, throw=False, **given)
+    assert found.status is Status.INACCURATE
+    assert "do mixture, positional_matrix and token_scale fit the outputs?" in found.reason
+    assert found.mse[-1] > 1e-3
+    with pytest.raises(ConvergenceError, match="do mixture, positional_matrix"):
+        message_passing(task.X, task.y, **given)
+
+
+def test_outputs_that_no_teacher_has():
+    task = sample_teacher(2, 60, 0.6, 0)
+    with pytest.raises(InputError, match=r"no z has the attention of \d+ of 36 samples"):
+        message_passing(task.X, np.broadcast_to(task.X.mean(1, keepdims=True), task.X.shape))
+    nothing = message_passing(task.X, z=np.zeros((36, 2)), throw=False)
+    assert nothing.status is Status.INACCURATE
+    assert "mean square 0, not 1" in nothing.reason
+
+
 def test_below_weak_recovery_nothing_is_learned():
     for seed in range(3):
         found = run(2, 1000, 0.1, seed)

@@ -132,6 +132,10 @@ def test_streams_and_symmetry():
     np.testing.assert_allclose(mirrored.value, fit.value, atol=1e-4)  # one layer, one sign
     assert mirrored.m > 0
     assert fit.history[-1] == fit.loss
+    assert fit.sharpness == sharpness(task, fit.value).value
+    assert all(type(value) is float for value in fit.cosines)
+    for thing in (fit, task):
+        assert len(repr(thing)) < 250
 
 
 def test_what_is_refused_and_what_does_not_converge():

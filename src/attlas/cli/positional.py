@@ -9,6 +9,7 @@ import typer
 from attlas.cli.mounted import Table
 from attlas.cli.predict import Csv, Json, grid_of, save, show
 from attlas.errors import InputError
+from attlas.positional.fixed_point import BRANCHES
 
 _NAMES = ("loss", "test", "train", "q", "m", "theta", "V", "slope", "jump_share")
 
@@ -35,7 +36,9 @@ def positional(
 
     Rows hold, for either minimum, the loss (objective over d), test and training error, norm q, position m, meaning theta;
     which of the two is lower ("better"); alpha_c, where they change places; and the test error of the best layer that goes
-    by place alone ("baseline"). A status other than "exact" says what to beware of.
+    by place alone ("baseline"). A status other than "exact" says what to beware of: "approximate" (replica
+    symmetry is broken), "unstable" (a saddle, not a minimum), "none" (no such solution), "not converged". A drawing is
+    solid where the theory is exact, dotted where it is approximate or unstable, and empty where nothing was found.
     """
     from attlas import positional as door
 
@@ -49,9 +52,21 @@ def positional(
     rows = [row for own in curves for row in _rows(*own)]
     if plot is not None:
         _draw(curves, plot)
-    if len(rows) > 1 and not as_json and not as_csv:  # a line of text has numbers only
-        rows = [{key: math.nan if value is None else value for key, value in row.items()} for row in rows]
-    show(rows, as_json, as_csv, plot, ("mixture", "encoding", "alpha", "loss_positional", "loss_semantic", "alpha_c"))
+    if plot is None and len(rows) > 1 and not as_json and not as_csv:
+        for row in rows:
+            typer.echo(_line(row))
+    else:
+        show(rows, as_json, as_csv, plot, ())
+
+
+def _line(row: dict[str, Any]) -> str:
+    """Return a row in short: both losses, how far to trust each, and the switch."""
+    parts = [f"{name}={row[name]:.6g}" for name in ("mixture", "encoding", "alpha")]
+    for branch in BRANCHES:
+        loss = row[f"loss_{branch}"]
+        parts.append(f"loss_{branch}={math.nan if loss is None else loss:.6g} ({row[f'status_{branch}']})")
+    alpha_c = row["alpha_c"]
+    return "  ".join([*parts, f"alpha_c={math.nan if alpha_c is None else alpha_c:.6g}", f"better={row['better']}"])
 
 
 def _switch(model: Any, tol: float) -> float | None:
@@ -69,51 +84,56 @@ def _rows(model: Any, data: Any, alpha_c: float | None) -> list[dict[str, Any]]:
     for j, alpha in enumerate(data["alpha"].values):
         at = data.isel(alpha=j)
         row = {"alpha": float(alpha), "mixture": model.mixture, "encoding": model.encoding}
-        for branch in ("positional", "semantic"):
+        for branch in BRANCHES:
             own = at.sel(branch=branch)
             row |= {f"{name}_{branch}": _number(own[name]) for name in _NAMES}
-            row[f"status_{branch}"] = _status(own)
-        place, meaning = row["loss_positional"], row["loss_semantic"]
-        row["better"] = "semantic" if place is None or (meaning is not None and meaning < place) else "positional"
+            row[f"status_{branch}"] = str(own["status"].values)
+        row["better"] = _better(at)
         rows.append(row | {"alpha_c": alpha_c, "baseline": data.attrs["baseline"]})
     return rows
+
+
+def _better(at: Any) -> str:
+    """Return which branch has the lower loss of those that are there; "unknown" where one of them was not solved."""
+    if not at["converged"].where(at["loss"].notnull(), True).all():
+        return "unknown"
+    there = [branch for branch in BRANCHES if at["present"].sel(branch=branch)]
+    return min(there, key=lambda branch: float(at["loss"].sel(branch=branch)), default="none")
 
 
 def _number(value: Any) -> float | None:
     return None if value.isnull() else float(value)
 
 
-def _status(own: Any) -> str:
-    """Return how a branch stands: whether it was found, whether it is there, and whether the theory is exact."""
-    if own["loss"].isnull():
-        return "none: no encoding"
-    if not own["converged"]:
-        return "not converged"
-    if not own["present"]:
-        return "none: the mechanism is not used"
-    return "exact" if own["exact"] else "approximate: replica symmetry is broken"
-
-
 def _draw(curves: list[tuple[Any, Any, float | None]], target: Path) -> None:
     from attlas.claims.figure import COLOURS, THEORY, panels
+    from attlas.claims.positional.kit import COLOUR
 
     figure, (left, right) = panels(2)
     several = len(curves) > 1
-    for i, (model, data, alpha_c) in enumerate(curves):
-        order = data["alpha"].values.argsort()
-        alphas = data["alpha"].values[order]
-        for branch, dashes, colour in (("positional", "--", COLOURS[0]), ("semantic", "-", COLOURS[1])):
-            own = data.sel(branch=branch).isel(alpha=order).where(lambda each: each["present"])
+    for i, (model, given, alpha_c) in enumerate(curves):
+        data = given.sortby("alpha")
+        alphas = data["alpha"].values
+        for branch in BRANCHES:
+            own = data.sel(branch=branch)
+            there = own["present"] & own["converged"]
+            sure = own["status"].isin(["exact", "nearly exact"])
             which = f", omega = {model.mixture:g}, c = {model.encoding:g}" if several else ""
-            style: dict[str, Any] = {"color": COLOURS[i % len(COLOURS)] if several else colour, "linestyle": dashes}
-            left.plot(alphas, own["loss"], label=f"{branch}{which}", **style)
-            right.plot(alphas, own["test"], **style)
+            thin = 1.2 if several and branch == "positional" else 2.0
+            style: dict[str, Any] = {
+                "color": COLOURS[i % len(COLOURS)] if several else COLOUR[branch],
+                "linewidth": thin,
+            }
+            for axis, what in ((left, "loss"), (right, "test")):
+                label = f"{branch}{which}" if axis is left else None
+                axis.plot(alphas, own[what].where(there), linestyle=":", **style)
+                axis.plot(alphas, own[what].where(there & sure), label=label, **style)
         line = THEORY | ({"color": COLOURS[i % len(COLOURS)]} if several else {})
         if alpha_c is not None and alphas[0] <= alpha_c <= alphas[-1]:
             for axis in (left, right):
                 axis.axvline(alpha_c, **(line | {"linestyle": ":", "linewidth": 1}))
         right.axhline(data.attrs["baseline"], **(line | {"linestyle": "-.", "linewidth": 1}))
-    left.set(xlabel="samples over d", ylabel="loss", ylim=(0, None))
+    left.set(xlabel="samples over d", ylabel="loss (dotted: approximate or unstable)", ylim=(0, None))
     right.set(xlabel="samples over d", ylabel="test error (dash-dotted: best by place)", ylim=(0, None))
     left.legend(frameon=False, fontsize=9)
     save(figure, target)

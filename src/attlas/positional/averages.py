@@ -15,6 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from attlas.positional.model import Model
+from attlas.positional.panels import legendre, panels
 from attlas.positional.proximal import jump, minimum, split
 
 Array = NDArray[np.float64]
@@ -23,6 +24,7 @@ _R_CUTS = (0.0, 1.1, 2.3, 3.8, 6.5)  # in units of sigma
 _S_CUTS = (0.0, 0.9, 1.8, 3.0, 4.4, 6.5)  # absolute: sig has its poles at S^2 = +- i pi
 _LEAST = 0.8  # of a panel; a shorter one joins the last
 _SCAN = 48  # values of S between which the onset of the jump is looked for
+_ONSETS = 16  # at most so many are kept
 
 
 class Averages(NamedTuple):
@@ -81,7 +83,7 @@ FINE = Rule(11, 14, 14, 40)  # to 1e-8
 def averages(model: Model, rule: Rule, V: float, q: float, m: float, theta: float) -> Averages:
     """Return the averages at these order parameters; m or theta has to be zero."""
     sigma = model.token_scale
-    R, R_weights = _panels(_until(_R_CUTS, rule.reach) * sigma, rule.R)
+    R, R_weights = panels(_until(_R_CUTS, rule.reach) * sigma, rule.R)
     R_weights = 2 * R_weights * np.exp(-0.5 * (R / sigma) ** 2) / (sigma * np.sqrt(2 * np.pi))
     x, x_weights = np.polynomial.hermite_e.hermegauss(rule.w_r)
     found = _averages(
@@ -99,8 +101,8 @@ def averages(model: Model, rule: Rule, V: float, q: float, m: float, theta: floa
         x_weights / np.sqrt(2 * np.pi),
         _until(_S_CUTS, rule.reach * sigma),
         rule.reach,
-        *np.polynomial.legendre.leggauss(rule.S),
-        *np.polynomial.legendre.leggauss(rule.w_s),
+        *legendre(rule.S),
+        *legendre(rule.w_s),
     )
     at = Averages(*(float(value) for value in found))
     if model.symmetric:  # half of S is integrated, the other half exchanges the tokens
@@ -114,12 +116,6 @@ def _until(cuts: tuple[float, ...], end: float) -> Array:
     inside = [cut for cut in cuts if cut < end - _LEAST]
     beyond = np.arange(cuts[-1], end - _LEAST, 2.0)
     return np.unique([0.0, *inside, *beyond, end])
-
-
-def _panels(cuts: Array, count: int) -> tuple[Array, Array]:
-    nodes, weights = np.polynomial.legendre.leggauss(count)
-    half, mid = np.diff(cuts)[:, None] / 2, (cuts[1:, None] + cuts[:-1, None]) / 2
-    return (mid + half * nodes).ravel(), (half * weights).ravel()
 
 
 @njit(cache=True, nogil=True)
@@ -145,7 +141,8 @@ def _averages(
     y_weights: Any,
 ) -> Any:
     total, inner = np.zeros(14), np.zeros(14)
-    ends, kinds = np.empty(128), np.empty(128, np.int64)
+    most = len(cuts) + 2 * _ONSETS + 2  # a segment for every cut, and two for every onset
+    ends, kinds = np.empty(most), np.empty(most, np.int64)
     one = (V, shift, slope, sd, sigma, mixture, A1, A2)
     for i in range(len(R)):
         for j in range(len(x)):
@@ -191,13 +188,13 @@ def _onset(S: float, R: float, w_r: float, one: Any) -> float:
 def _segments(sign: float, R: float, w_r: float, one: Any, cuts: Any, ends: Any, kinds: Any) -> int:
     """Fill ends with the cuts of |S| and kinds with 1 (2) where the jump sets in at the lower (upper) end, else 0."""
     V, sigma = one[0], one[4]
-    onsets, found = np.empty(16), 0
+    onsets, found = np.empty(_ONSETS), 0
     if V * sigma * sigma > 1:
         step = cuts[-1] / _SCAN
         before = _onset(0.0, R, w_r, one)
         for i in range(_SCAN):
             after = _onset(sign * (i + 1) * step, R, w_r, one)
-            if (before > 0) != (after > 0) and found < 16:
+            if (before > 0) != (after > 0) and found < _ONSETS:
                 low, high = i * step, (i + 1) * step
                 for _ in range(45):
                     mid = 0.5 * (low + high)

@@ -19,13 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 from attlas.errors import InputError
 from attlas.inputs import integer, numbers, real
 from attlas.numerics import Solution, Status
-from attlas.positional.model import TOKENS, Model, attention
+from attlas.positional.model import TOKENS, Model, attention, check_scale
+from attlas.positional.panels import panels
 
 Array = NDArray[np.float64]
 
 _LEAST = 1e-9  # of V and 1 - V, where alpha is told by its limits
 _NODES = 64  # in each of four variables: 1e-9 for sigma = 1
 _REACH = 10.0  # of sqrt(R/V) beyond its typical value
+_WIDEST = 2.0  # token scale up to which these nodes suffice
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,10 @@ def bayes_error(model: Model, alpha: float) -> float:
 
         4 sigma^2 (1 - omega)^2 E Var(sig(S(S + R)) | w),   (S, R) ~ N(w, sigma^2 V I),   w ~ N(0, sigma^2 (1 - V) I),
 
-    with V that of `bayes` for two tokens.
+    with V that of `bayes` for two tokens. Good to 1e-9 for sigma up to 1 and to 1e-4 at sigma = 2; larger ones are
+    refused.
     """
-    V, sigma = bayes(TOKENS, alpha).value, model.token_scale
+    V, sigma = bayes(TOKENS, alpha).value, check_scale(model, _WIDEST, "the best test error")
     if V == 0:
         return 0.0
     x, weights = np.polynomial.hermite_e.hermegauss(_NODES)
@@ -140,7 +143,8 @@ def bayes_error(model: Model, alpha: float) -> float:
     for w_s, weight in zip(x, weights, strict=True):
         S = (np.sqrt(1 - V) * w_s + np.sqrt(V) * x)[:, None]
         p, _ = attention(S, R)  # over w_r, S and R
-        total += weight * float(weights @ ((p * p) @ weights @ weights - (p @ weights @ weights) ** 2))
+        mean = p @ weights @ weights
+        total += weight * float(weights @ ((p - mean[:, None, None]) ** 2 @ weights @ weights))
     return float(4 * sigma**2 * (1 - model.mixture) ** 2 * total)
 
 
@@ -151,19 +155,11 @@ def _overlap(L: int, V: Array) -> Array:
     """
     from scipy.special import gammaln
 
-    u, weights = _panels(np.sqrt(L) + _REACH)
+    u, weights = panels(np.linspace(0, np.sqrt(L) + _REACH, 9), 24)
     log_weight = (L + 1) * np.log(u) - u * u / 2 + np.log(2) - L / 2 * np.log(2) - gammaln(L / 2)
     b = np.sqrt(1 - V)[..., None] * u
     integral = (mean_sech(b) * np.exp(log_weight) * weights).sum(-1)
     return np.asarray(V ** (L / 2) * integral)
-
-
-@cache
-def _panels(end: float, count: int = 8, nodes: int = 24) -> tuple[Array, Array]:
-    x, weights = np.polynomial.legendre.leggauss(nodes)
-    cuts = np.linspace(0, end, count + 1)
-    half, mid = np.diff(cuts)[:, None] / 2, (cuts[1:, None] + cuts[:-1, None]) / 2
-    return (mid + half * x).ravel(), (half * weights).ravel()
 
 
 def mean_sech(b: Array) -> Array:

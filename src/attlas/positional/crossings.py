@@ -9,16 +9,16 @@ from attlas.errors import InputError
 from attlas.inputs import real
 from attlas.numerics import Event, Progress, Solution, Status
 from attlas.positional.baseline import baseline
-from attlas.positional.evolution import BRANCHES, Branch, state_evolution
-from attlas.positional.fixed_point import FixedPoint
-from attlas.positional.model import Model
+from attlas.positional.evolution import WIDEST, state_evolution
+from attlas.positional.fixed_point import BRANCHES, Branch, FixedPoint
+from attlas.positional.model import Model, check_model, check_scale
 
 _RANGE = (0.02, 2000.0)  # of alpha that is searched
 _BEGIN = 2.5
 _MOST = 30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Crossing(Solution[float]):
     """An alpha at which two curves cross.
 
@@ -34,11 +34,24 @@ class Crossing(Solution[float]):
         The branches at the last of them; the one that does not matter is None.
     reason : str
         Why there is no value; empty where there is one.
+    notes : tuple of str
+        What to know before the value is used, from both branches; empty where all is well.
     """
 
     positional: FixedPoint | None = None
     semantic: FixedPoint | None = None
     reason: str = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before the value is used; empty where all is well."""
+        at = (("position", self.positional), ("meaning", self.semantic))
+        return tuple(f"By {name}: {note}" for name, point in at if point is not None for note in point.notes)
+
+    def __repr__(self) -> str:
+        at = (("position", self.positional), ("meaning", self.semantic))
+        stands = ", ".join(f"by {name} {point.standing}" for name, point in at if point is not None)
+        return f"Crossing(alpha={self.value:.6g}, {self.status}; {self.reason or stands})"
 
 
 def switch(model: Model, *, tol: float = 1e-6, throw: bool = True, progress: Progress | None = None) -> Crossing:
@@ -62,7 +75,7 @@ def switch(model: Model, *, tol: float = 1e-6, throw: bool = True, progress: Pro
     >>> print(f"{positional.switch(positional.Model(mixture=0.3, encoding=3.0), tol=1e-4).value:.3f}")
     2.566
     """
-    if model.encoding == 0:
+    if check_model(model).encoding == 0:
         raise InputError("there is no switch without an encoding; got encoding=0; take encoding > 0")
     found = _crossing(model, BRANCHES, _loss_difference, tol, progress)
     return found.or_raise("the switch" + (f" ({found.reason})" if found.reason else "")) if throw else found
@@ -73,6 +86,7 @@ def crossing(model: Model, *, tol: float = 1e-6, throw: bool = True, progress: P
 
     Parameters as in `switch`. A positional minimum never gets there.
     """
+    check_scale(model, WIDEST, "the crossing")
     least = baseline(model)
 
     def difference(at: dict[Branch, FixedPoint]) -> tuple[float, float]:
@@ -118,9 +132,10 @@ def _crossing(
             if not at[own].converged:
                 return ended(at[own].status, f"the {own} branch did not settle at alpha = {alpha:.4g}")
         if "positional" in branches and at["positional"].mechanism != "positional":
-            return ended(
-                Status.DIVERGED, f"at alpha = {alpha:.4g} the encoding is too weak: there is no positional minimum"
-            )
+            reason = f"at alpha = {alpha:.4g} the encoding is too weak: there is no positional minimum"
+            if not at["positional"].reliable:
+                reason += f", in a theory that is approximate there (jump share {at['positional'].jump_share:.2g})"
+            return ended(Status.DIVERGED, reason)
         # with too few samples to find any meaning alpha is too small
         found = difference(at) if at["semantic"].mechanism == "semantic" else (np.inf, np.nan)
         change = search.advance(*found)

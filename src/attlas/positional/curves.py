@@ -9,9 +9,9 @@ from attlas.errors import InputError
 from attlas.inputs import numbers
 from attlas.numerics import Event, Progress
 from attlas.positional.baseline import baseline
-from attlas.positional.evolution import BRANCHES, Branch, state_evolution
-from attlas.positional.fixed_point import FixedPoint
-from attlas.positional.model import Model
+from attlas.positional.evolution import state_evolution
+from attlas.positional.fixed_point import BRANCHES, Branch, FixedPoint
+from attlas.positional.model import Model, check_model
 
 if TYPE_CHECKING:
     import xarray
@@ -29,9 +29,10 @@ def curve(model: Model, alpha: ArrayLike, *, tol: float = 1e-6, progress: Progre
 
     Variables of dimensions (branch, alpha), as in `FixedPoint`: ``loss``, ``test``, ``train``, ``q``, ``m``, ``theta``,
     ``V``, ``envelope``, ``slope``, ``jump_share``, ``replica``, ``cosine``, ``residual`` and ``rule_error``; besides them
-    ``converged``, ``exact`` (whether replica symmetry holds) and ``present`` (whether the branch still has its mechanism, m
-    or theta above 0.01). The attribute ``baseline`` is the test error of the best layer by place. Without an encoding there
-    is no positional branch: NaN.
+    ``converged``, ``exact`` (whether replica symmetry holds), ``present`` (whether the branch still has its mechanism),
+    ``stable`` (whether it is a minimum also towards the other mechanism) and ``status``, how far to trust the point in words
+    (`FixedPoint.standing`). The attribute ``baseline`` is the test error of the best layer by place. Without an encoding
+    there is no positional branch: NaN.
 
     Parameters
     ----------
@@ -45,12 +46,14 @@ def curve(model: Model, alpha: ArrayLike, *, tol: float = 1e-6, progress: Progre
     """
     import xarray
 
+    check_model(model)
     alphas = np.atleast_1d(numbers(alpha, "alpha", above=0))
     if alphas.ndim != 1:
         raise InputError(f"alpha must be a number or a list; got shape {alphas.shape}")
     shape = (len(BRANCHES), len(alphas))
     values = {name: np.full(shape, np.nan) for name in CURVES}
-    flags = {name: np.zeros(shape, bool) for name in ("converged", "exact", "present")}
+    flags = {name: np.zeros(shape, bool) for name in ("converged", "exact", "present", "stable")}
+    words = np.full(shape, "none: no encoding", dtype=object)
     branches = [branch for branch in BRANCHES if branch == "semantic" or model.encoding > 0]
     made = 0
     for branch in branches:
@@ -60,13 +63,17 @@ def curve(model: Model, alpha: ArrayLike, *, tol: float = 1e-6, progress: Progre
             for name in CURVES:
                 values[name][i, j] = getattr(before, name)
             flags["converged"][i, j], flags["exact"][i, j] = before.converged, before.exact
-            flags["present"][i, j] = before.mechanism == branch
+            flags["present"][i, j], flags["stable"][i, j] = before.mechanism == branch, before.stable
+            words[i, j] = before.standing
             made += 1
             if progress is not None:
                 most = len(branches) * len(alphas)
                 progress(Event(made, most, f"{branch} branch, alpha = {alphas[j]:.4g}", before.residual))
     return xarray.Dataset(
-        {name: (("branch", "alpha"), value) for name, value in (values | flags).items()},
+        {
+            name: (("branch", "alpha"), value)
+            for name, value in (values | flags | {"status": words.astype(str)}).items()
+        },
         {"branch": list(BRANCHES), "alpha": alphas},
         {
             "mixture": model.mixture,

@@ -12,29 +12,31 @@ b is E div f by Stein's identity, right also where the proximal map jumps. theta
 these are the two branches.
 """
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import integer, real
+from attlas.inputs import described, integer, real
 from attlas.numerics import Event, Progress, Status
 from attlas.positional.averages import COARSE, FINE, USUAL, Averages, Rule, averages
-from attlas.positional.fixed_point import FixedPoint, Order
+from attlas.positional.fixed_point import Branch, FixedPoint, Order, check_branch, least_order
 from attlas.positional.mixing import Mixing
-from attlas.positional.model import Model
+from attlas.positional.model import Model, check_scale
 
 Array = NDArray[np.float64]
-Branch = Literal["positional", "semantic"]
 
-BRANCHES: tuple[Branch, Branch] = ("positional", "semantic")
 _RULES = ((1e-4, COARSE), (1e-6, USUAL), (1e-8, FINE))
 _SETTLED = 1e-6  # at the coarse rule
 _DAMPED = 6  # sweeps of half steps at the beginning
 _LONGEST = 0.5  # of a step, in the logarithms of q and V and relative for m and theta
 _UNRESOLVED = 0.02  # change from one rule to the next beyond which the quadrature is too coarse
-_FADED, _NOTHING = np.log(2e-3), np.log(1e-9)  # logarithm of m or theta, of q, that counts as none
+_FADED = 0.2  # of `least_order`: a mechanism that falls below it is gone
+_NOTHING = 1e-9  # of |Q|^2/d: what counts as zero
+_PATIENCE = 25  # steps without any progress after which a search begins
+_SPREAD, _CLOSER = 0.7, 6  # of a search: from one value of m or theta to the next, and looks between two of them
+_TOUCHES = -0.15  # relative change of m or theta in a step, below zero, that may hide a fixed point nearby
+_LARGEST = 1e6  # of q, m, theta and V of a start
+WIDEST = 3.0  # token scale: beyond it the averages take too many panels, and jumps carry most of the response
 _TILT = 1e-4  # of the differences that give the derivatives of the map
 
 
@@ -64,6 +66,8 @@ def state_evolution(
     start : Order or FixedPoint, optional
         Where to begin, such as the solution at a neighbouring alpha.
     max_steps : int, default 150
+        Of the iteration. Where it does not settle, a search along m or theta takes up to twice as many more; that also finds
+        out where there is no such solution.
     throw : bool, default True
         Raise `ConvergenceError` if not converged; otherwise the status says so.
     progress : callable, optional
@@ -87,10 +91,10 @@ def state_evolution(
     cui2024phase; derived again with an encoding of any strength, and with Stein's identity for the response.
     """
     alpha, tol = real(alpha, "alpha", above=0), real(tol, "tol", above=0)
-    if branch not in BRANCHES:
-        raise InputError(f'branch must be "positional" or "semantic"; got {branch!r}')
+    check_branch(branch)
     if tol < _RULES[-1][0]:
         raise InputError(f"tol must be at least {_RULES[-1][0]:g}, what the finest quadrature gives; got {tol:g}")
+    check_scale(model, WIDEST, "the state evolution")
     if branch == "positional" and model.encoding == 0:
         raise InputError(
             'branch="positional" needs an encoding; got encoding=0: without one nothing tells the places apart;'
@@ -99,19 +103,25 @@ def state_evolution(
     walk = _Walk(model, alpha, branch, integer(max_steps, "max_steps"), progress)
     begin = start_of(model, alpha, branch) if start is None else order_of(start)
     x, status = walk.settle(walk.vector(begin), cold=start is None)
+    if status is Status.OUT_OF_STEPS:
+        x, status = walk.search(walk.vector(start_of(model, alpha, branch)), x)
     crude = x
     rule = next(rule for least, rule in _RULES if tol >= least * (1 - 1e-9))
     if status is Status.CONVERGED and rule is not COARSE:
         x, status = walk.refine(x, rule, tol / 10)
-    rule_error = np.nan if rule is COARSE else float(np.abs(x - crude).max())
+    rule_error = _RULES[0][0] if rule is COARSE else float(np.abs(x - crude).max())
     found = walk.found(x, rule, status, rule_error)
     return found.or_raise(f"the {branch} branch at alpha = {alpha:g}") if throw else found
 
 
 def order_of(start: Order | FixedPoint) -> Order:
     """Return the order parameters that a start holds."""
-    q, m, theta, V = start.order
-    return Order(real(q, "q"), real(m, "m"), real(theta, "theta"), real(V, "V"))
+    if not isinstance(start, Order | FixedPoint):
+        raise InputError(
+            f"start must be an Order(q, m, theta, V) or a FixedPoint, such as a solution nearby; got {described(start)}"
+        )
+    given = zip(Order._fields, start.order, strict=True)
+    return Order(*(real(value, f"{name} of start", above=-_LARGEST, below=_LARGEST) for name, value in given))
 
 
 def start_of(model: Model, alpha: float, branch: Branch) -> Order:
@@ -132,10 +142,12 @@ class _Walk:
         self.model, self.alpha, self.branch = model, alpha, branch
         self.max_steps, self.progress = max_steps, progress
         self.history: list[Array] = []
-        self.residual = np.inf
+        self.residual = self.growth = np.inf
         self.last: Averages | None = None
         self.at, self.rule = np.empty(0), COARSE  # where, and by which rule, the last averages were taken
         self.faded = False  # whether the branch has lost its mechanism: m or theta is zero from then on
+        self.least = np.log(_FADED * least_order(branch, model.token_scale, model.encoding))
+        self.nothing = np.log(_NOTHING * model.token_scale**2)
 
     def vector(self, order: Order) -> Array:
         own = order.m if self.branch == "positional" else order.theta
@@ -163,7 +175,7 @@ class _Walk:
         image = np.log(np.maximum([rest, new.V, new.m + new.theta], np.exp(x) / 20))
         if self.faded:
             image[2] = x[2]
-        if x[0] <= _NOTHING:
+        if self.vanished(x):
             image[0] = max(image[0], x[0])
         self.residual = float(np.abs(image - x).max())
         self.history.append(np.array([now.q, now.V, now.m + now.theta]))
@@ -175,7 +187,8 @@ class _Walk:
     def settle(self, x: Array, cold: bool) -> tuple[Array, Status]:
         """Return the fixed point at the coarse rule, by damped steps and Anderson's mixing."""
         mixing, best, least, damped = Mixing(depth=4), x, np.inf, _DAMPED if cold else 0
-        for _ in range(self.max_steps):
+        better = 0  # the last step that brought x closer
+        for step in range(self.max_steps):
             image = self.image(x, COARSE)
             if not self.residual < 20 * least:  # mixing has led astray
                 if not np.isfinite(least):
@@ -183,16 +196,104 @@ class _Walk:
                 x, mixing, damped = best, Mixing(depth=4), _DAMPED
                 image = self.image(x, COARSE)
             if self.residual < least:
-                best, least = x, self.residual
+                best, least, better = x, self.residual, step
+            if step - better > _PATIENCE:
+                break
             if self.residual < _SETTLED:
                 return x, Status.CONVERGED
-            if not self.faded and image[2] < x[2] < _FADED:
+            if not self.faded and image[2] < x[2] < self.least:
                 self.faded, mixing, least = True, Mixing(depth=4), np.inf
                 continue
             new = x + (image - x) / 2 if damped > 0 else mixing(x, image - x)
             x, damped = x + np.clip(new - x, -_LONGEST, _LONGEST), damped - 1
-            x[0] = max(x[0], _NOTHING)
+            x[0] = max(x[0], self.nothing)
         return x, Status.OUT_OF_STEPS
+
+    def search(self, x: Array, stuck: Array) -> tuple[Array, Status]:
+        """Return the fixed point with the largest m or theta at the coarse rule, or the one without any if there is none.
+
+        For each value of it, from large to small, the other two parameters settle first; the map then says whether it grows
+        or falls. It is what to do where jumps carry much of the response, and the usual steps lead back and forth.
+        """
+        budget, self.faded = len(self.history) + 2 * self.max_steps, False
+        values = [x[2] + np.log(2.0)]
+        while values[-1] > self.least:
+            values.append(values[-1] + np.log(_SPREAD))
+        looks: list[tuple[Array, float]] = []
+        for value in values:
+            x = self.hold(x, value, budget)
+            if len(self.history) >= budget or not np.isfinite(self.growth):
+                return stuck, Status.OUT_OF_STEPS
+            looks.append((x, self.growth))
+            if self.growth > 0:
+                break
+        if self.growth <= 0:  # a summit between two looks may reach above zero
+            at = max(range(len(looks)), key=lambda i: looks[i][1])
+            if looks[at][1] > _TOUCHES and 0 < at < len(looks) - 1:
+                looks = self.summit(looks[at - 1 : at + 2], budget)
+        if looks[-1][1] <= 0:
+            self.faded = True
+            return self.settle(x, cold=True)
+        if len(looks) == 1:
+            return self.settle(x, cold=True)
+        return self.bisect(looks[-2], looks[-1], budget)
+
+    def hold(self, x: Array, value: float, budget: int) -> Array:
+        """Return x with this m or theta and the other parameters where the map leads them; set `growth` of the former."""
+        x = np.array([x[0], x[1], value])
+        mixing = Mixing(depth=2)
+        for step in range(40):
+            image = self.image(x, COARSE)
+            move = image - x
+            self.growth, move[2] = float(move[2]), 0.0
+            if (
+                np.abs(move).max() < max(_SETTLED / 3, 0.05 * abs(self.growth))
+                or not np.isfinite(move).all()
+                or len(self.history) >= budget
+            ):
+                break
+            new = x + move / 2 if step < 4 else mixing(x, move)
+            x = x + np.clip(new - x, -_LONGEST, _LONGEST)
+            x[0] = max(x[0], self.nothing)
+        return x
+
+    def summit(self, looks: list[tuple[Array, float]], budget: int) -> list[tuple[Array, float]]:
+        """Return two looks around the upper zero of the growth if it rises above zero between three of them."""
+        (high, _), (mid, best), (low, _) = looks
+        for _ in range(_CLOSER):
+            for other in (high, low):
+                x = self.hold(mid, (mid[2] + other[2]) / 2, budget)
+                growth = self.growth
+                if growth > 0:
+                    return [(high, -1.0), (x, growth)]
+                if growth > best:
+                    low, high = (mid, high) if other is high else (low, mid)
+                    mid, best = x, growth
+                    break
+            else:
+                high, low = ((mid + other) / 2 for other in (high, low))
+        return [(mid, best)]
+
+    def bisect(self, above: tuple[Array, float], below: tuple[Array, float], budget: int) -> tuple[Array, Status]:
+        """Return the fixed point between a look where its m or theta falls and one where it grows."""
+        (high, falls), (low, grows) = above, below
+        x = low
+        for _ in range(60):
+            share = 0.5 if min(-falls, grows) < 0.05 * max(-falls, grows) else grows / (grows - falls)
+            x = self.hold(x, low[2] + share * (high[2] - low[2]), budget)
+            if self.residual < _SETTLED:
+                return x, Status.CONVERGED
+            if len(self.history) >= budget or not np.isfinite(self.growth):
+                break
+            if self.growth > 0:
+                low, grows = x, self.growth
+            else:
+                high, falls = x, self.growth
+        return x, Status.OUT_OF_STEPS
+
+    def vanished(self, x: Array) -> bool:
+        """Whether nothing is left of Q."""
+        return bool(x[0] <= self.nothing)
 
     def refine(self, x: Array, rule: Rule, tol: float) -> tuple[Array, Status]:
         """Return the fixed point at a finer rule, by Newton's iteration with the derivatives of the coarse one."""
@@ -218,6 +319,7 @@ class _Walk:
             at = self.last
         assert at is not None  # noqa: S101 (for mypy: image has just set it)
         model, alpha, now = self.model, self.alpha, Order(*map(float, self.order(x)))
+        gone = self.faded and self.vanished(x)  # Q = 0: what is left of q is the floor of the iteration
         variance = model.token_scale**2
         Vhat, D = response(model, alpha, now, at)
         if self.branch == "positional":
@@ -227,14 +329,14 @@ class _Walk:
         if status is Status.CONVERGED and rule_error > _UNRESOLVED:
             status = Status.INACCURATE
         return FixedPoint(
-            alpha * at.loss + model.decay * now.q / (2 * variance),
+            alpha * at.loss + (0.0 if gone else model.decay * now.q / (2 * variance)),
             status,
             self.residual,
             len(self.history),
             np.array(self.history),
             test=2 * at.test,
             train=2 * at.loss,
-            q=now.q,
+            q=0.0 if gone else now.q,
             m=now.m,
             theta=now.theta,
             V=now.V,
@@ -242,11 +344,13 @@ class _Walk:
             slope=slope,
             jump_share=alpha * at.jumps,
             replica=alpha * at.square,
-            cosine=now.theta / np.sqrt(variance * now.q),
+            cosine=float(now.theta / np.sqrt(variance * now.q)),
             attention=np.array([[at.first, 1 - at.first], [1 - at.second, at.second]]),
             branch=self.branch,
             alpha=alpha,
             rule_error=rule_error,
+            token_scale=model.token_scale,
+            encoding=model.encoding,
         )
 
 

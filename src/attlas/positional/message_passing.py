@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import array, integer, real
+from attlas.inputs import array, described, integer, real
 from attlas.numerics import Event, Progress, Solution, Status, stream
 from attlas.positional.readout import read_attention, read_indices
+from attlas.positional.task import Task
+from attlas.positional.teacher import TeacherTask
 
 Array = NDArray[np.float64]
 
@@ -18,10 +20,13 @@ _EXACT = 1e-13  # of V: what counts as found
 _FIXED = 1e-3  # relative change of V: it falls no more
 _NOTHING = 1e-12  # of |Q_hat|^2/d: what counts as zero
 _GROWN = 1e-3  # of |Q_hat|^2/d: what counts as grown from the start
+_OFF = 10.0  # factor between the size of what is given and what the model says, beyond any chance
+_MISFIT = 1e-12  # chance of so large or so small a mean square of z
+_UNEXPLAINED = 1e-4  # share of z that an exact estimate may leave
 _STRETCH, _STILL, _WANDERS = 60, 0.01, 0.05  # steps, relative change of V and of Q_hat (squared)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate(Solution[Array]):
     """What message passing found.
 
@@ -34,10 +39,20 @@ class Estimate(Solution[Array]):
     history : array of shape (steps + 1,)
         V of every step: the error that the algorithm expects of itself.
     mse : array of the same shape
-        |Q* - Q_hat|^2/d for the better sign, if Q* was given, else empty.
+        |Q* - Q_hat|^2/d for the better sign, if Q* is known, else empty.
+    reason : str
+        Why the estimate is not to be trusted (status "inaccurate"); empty otherwise.
     """
 
     mse: Array = field(default_factory=lambda: np.empty(0))
+    reason: str = ""
+
+    def __repr__(self) -> str:
+        error = f", mse={self.mse[-1]:.4g}" if len(self.mse) else ""
+        about = f" ({self.reason})" if self.reason else ""
+        return (
+            f"Estimate(d={len(self.value)}, V={self.history[-1]:.4g}{error}; {self.status}{about}, {self.steps} steps)"
+        )
 
     @property
     def Q_hat(self) -> Array:
@@ -46,13 +61,13 @@ class Estimate(Solution[Array]):
 
 
 def message_passing(
-    X: ArrayLike,
+    X: ArrayLike | Task | TeacherTask,
     y: ArrayLike | None = None,
     *,
     z: ArrayLike | None = None,
-    mixture: float = 0.0,
+    mixture: float | None = None,
     positional_matrix: ArrayLike | None = None,
-    token_scale: float = 1.0,
+    token_scale: float | None = None,
     Q: ArrayLike | None = None,
     start: tuple[ArrayLike, float] | None = None,
     seed: int = 0,
@@ -73,14 +88,16 @@ def message_passing(
 
     Parameters
     ----------
-    X : array of shape (n, L, d)
-        Gaussian tokens.
+    X : array of shape (n, L, d), or a task
+        Gaussian tokens. A task of `sample` or `sample_teacher` knows its outputs, its mixture, the scale of its tokens and
+        Q*, so that nothing else is needed: ``message_passing(task)``.
     y : array of shape (n, L, d), optional
         Outputs; L >= 2. Their attention is read off exactly, whatever the mixture.
     z : array of shape (n, L), optional
         x_a.Q*/sqrt(d) up to one sign for every sequence, instead of y.
     mixture, positional_matrix, token_scale
-        As in `Model`: how y was made.
+        As in `Model`: how y was made. Without them the mixture is 0 and the scale 1. If they do not fit the outputs the
+        status is "inaccurate" and `reason` says so.
     Q : array of shape (d,), optional
         Q*, to follow the true error. It does not enter the estimate.
     start : pair of array of shape (d,) and float, optional
@@ -102,23 +119,85 @@ def message_passing(
     ----------
     barbier2019optimal for generalised linear models; the channel with L tokens and one sign is derived here.
     """
+    if isinstance(X, Task | TeacherTask):
+        if any(given is not None for given in (y, z, mixture, positional_matrix, token_scale)):
+            raise InputError("a task knows its outputs, mixture and scale; give the task alone, or task.X and the rest")
+        task = X
+        if isinstance(task, TeacherTask):
+            if task.W.shape[1] > 1:
+                raise InputError(
+                    f"message passing is for teachers of rank one; got rank {task.W.shape[1]}; take `spectral`"
+                )
+            truth = task.W[:, 0]
+        else:
+            model, truth = task.model, task.Q
+            mixture, positional_matrix, token_scale = model.mixture, model.positional_matrix, model.token_scale
+        X, y, Q = task.X, task.y, truth if Q is None else Q
     X = array(X, "X", ("n", "L", "d"))
     n, L, d = X.shape
     if (y is None) == (z is None):
         raise InputError("give either y, the outputs, or z, the indices up to a sign")
-    scale = real(token_scale, "token_scale", above=0)
-    if z is None:
-        z = read_indices(read_attention(X, y, mixture=mixture, positional_matrix=positional_matrix))  # type: ignore[arg-type]
-    seen = array(z, "z", ("n", "L"), (n, L)) / scale
-    truth = None if Q is None else array(Q, "Q", ("d",), (d,))
-    V, begin = 1.0, np.asarray(_BEGIN * stream(seed, "positional", "message passing").standard_normal(d))
-    if start is not None:
-        begin, V = array(start[0], "start", ("d",), (d,)).astype(float), real(start[1], "V of the start", above=0)
-    course = _Course(V, begin, truth, integer(max_steps, "max_steps"), progress)
+    scale = real(1.0 if token_scale is None else token_scale, "token_scale", above=0)
+    _check_size(X, "X", scale, "Gaussian tokens of this scale")
+    if y is not None:
+        share = 0.0 if mixture is None else mixture
+        z = read_indices(read_attention(X, y, mixture=share, positional_matrix=positional_matrix))
+    seen = array(z, "z", ("n", "L"), (n, L))  # type: ignore[arg-type]
+    _check_size(seen, "z", scale, "x.Q*/sqrt(d) with |Q*|^2 = d", least=0.0)
+    seen = seen / scale
+    known = None if Q is None else array(Q, "Q", ("d",), (d,))
+    begin, V = _begin(start, d, seed)
+    course = _Course(V, begin, known, integer(max_steps, "max_steps"), progress)
     tokens = X.reshape(n * L, d) / (scale * np.sqrt(d))
-    status, estimate, residual = _iterate(tokens, seen, begin, V, course, real(tol, "tol", above=0))
-    found = Estimate(estimate, status, residual, len(course.V) - 1, np.array(course.V), mse=np.array(course.mse))
-    return found.or_raise("message passing") if throw else found
+    with np.errstate(over="ignore", invalid="ignore"):  # what diverges says so
+        status, estimate, residual = _iterate(tokens, seen, begin, V, course, real(tol, "tol", above=0))
+    reason = _doubt(tokens, seen, estimate, course.V[-1]) if status is Status.CONVERGED else ""
+    status = Status.INACCURATE if reason else status
+    history, mse = np.array(course.V), np.array(course.mse)
+    found = Estimate(estimate, status, residual, len(history) - 1, history, mse=mse, reason=reason)
+    return found.or_raise("message passing" + (f" ({reason})" if reason else "")) if throw else found
+
+
+def _check_size(values: Array, name: str, scale: float, wanted: str, least: float = 1 / _OFF) -> None:
+    """Refuse entries whose size is not that of the scale of the tokens, within a factor that no draw reaches."""
+    largest = float(np.abs(values).max())
+    size = largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest > 0 else 0.0
+    if not least * scale <= size <= _OFF * scale:
+        raise InputError(
+            f"{name} must be {wanted}; got entries of mean square {size:.3g}^2 with token_scale = {scale:g}; give the scale"
+            " of the tokens"
+        )
+
+
+def _begin(start: object, d: int, seed: int) -> tuple[Array, float]:
+    """Return Q_hat and V to begin with."""
+    if start is None:
+        return np.asarray(_BEGIN * stream(seed, "positional", "message passing").standard_normal(d)), 1.0
+    if not isinstance(start, tuple | list) or len(start) != 2:
+        raise InputError(f"start must be a pair, Q_hat of shape (d,) and V; got {described(start)}")
+    begin = array(start[0], "Q_hat of the start", ("d",), (d,)).astype(float)
+    V = real(start[1], "V of the start", above=0, below=_OFF)
+    if V < _EXACT or np.abs(begin).max() > _OFF * np.sqrt(d):
+        raise InputError(f"start must have V of at least {_EXACT:g} and |Q_hat|^2 of about d; got V = {V:g}")
+    return begin, V
+
+
+def _doubt(X: Array, z: Array, Q: Array, V: float) -> str:
+    """Return why an estimate that settled does not explain what was seen; empty if it does."""
+    from scipy.special import gammainc, gammaincc
+
+    n, L = z.shape
+    ask = "do mixture, positional_matrix and token_scale fit the outputs?"
+    size = float(np.mean(z * z))
+    if min(gammainc(n * L / 2, n * L * size / 2), gammaincc(n * L / 2, n * L * size / 2)) < _MISFIT:
+        return f"z has the mean square {size:.3g}, not 1, in units of token_scale: {ask}"
+    if V < _EXACT:
+        h = (X @ Q).reshape(n, L)
+        signs = np.where(np.sum(h * z, axis=1) < 0, -1.0, 1.0)[:, None]
+        off = float(np.mean((h - signs * z) ** 2)) / size
+        if off > _UNEXPLAINED:
+            return f"V fell to zero, but {off:.2g} of z is not explained: {ask}"
+    return ""
 
 
 def _iterate(X: Array, z: Array, Q: Array, V: float, course: "_Course", tol: float) -> tuple[Status, Array, float]:

@@ -1,6 +1,7 @@
 """Training at finite d: which minimum it ends in, and what was learned there."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -9,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from attlas.errors import InputError
 from attlas.inputs import array, integer, real
 from attlas.numerics import Event, Progress, Solution, Status, stream
-from attlas.positional.fixed_point import PRESENT
+from attlas.positional.fixed_point import BRANCHES, least_order
 from attlas.positional.model import attention
 from attlas.positional.objective import Objective
-from attlas.positional.task import Task
+from attlas.positional.sharpness import sharpness
+from attlas.positional.task import LARGEST, Task, check_size, check_task
 
 Array = NDArray[np.float64]
 Start = Literal["positional", "semantic", "random"]
@@ -21,7 +23,7 @@ RANDOM = 0.1  # standard deviation of the entries of a random start
 _APART = 2.0  # times the other cosine: what a mechanism needs to be called by its name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Minimum(Solution[Array]):
     """What training found.
 
@@ -42,6 +44,10 @@ class Minimum(Solution[Array]):
         |gradient|/sqrt(d).
     history : array
         The loss, call by call.
+    token_scale, encoding : float
+        Of the model.
+    task : Task
+        The data; `sharpness` needs them.
     """
 
     loss: float = np.nan
@@ -51,20 +57,36 @@ class Minimum(Solution[Array]):
     m: float = np.nan
     theta: float = np.nan
     token_scale: float = 1.0
+    encoding: float = 1.0
+    task: Task | None = None
 
     @property
     def cosines(self) -> tuple[float, float]:
         """|cos| of Q with the encoding (position) and with the teacher (meaning)."""
-        size = max(np.sqrt(self.q), 1e-300)
+        size = max(float(np.sqrt(self.q)), 1e-300)
         return abs(self.m) * self.token_scale / size, abs(self.theta) / (self.token_scale * size)
+
+    @cached_property
+    def sharpness(self) -> float:
+        """The largest eigenvalue of the Hessian here, by Lanczos; descent with a step above 2/sharpness leaves."""
+        if self.task is None:
+            raise InputError("this minimum does not know its data; take sharpness(task, Q)")
+        return sharpness(self.task, self.value).value
+
+    def __repr__(self) -> str:
+        return (
+            f"Minimum({self.mechanism}: loss={self.loss:.6g}, test={self.test:.6g}, q={self.q:.6g}, m={self.m:.6g},"
+            f" theta={self.theta:.6g}; {self.status}, {self.steps} steps)"
+        )
 
     @property
     def mechanism(self) -> str:
         """Which minimum, "positional" or "semantic" by the larger cosine; "between" if it is not twice the other."""
         position, meaning = self.cosines
-        if position > _APART * meaning and abs(self.m) > PRESENT:
+        least = [least_order(branch, self.token_scale, self.encoding) for branch in BRANCHES]
+        if position > _APART * meaning and abs(self.m) > least[0]:
             return "positional"
-        return "semantic" if meaning > _APART * position and abs(self.theta) > PRESENT else "between"
+        return "semantic" if meaning > _APART * position and abs(self.theta) > least[1] else "between"
 
 
 def minimise(
@@ -105,24 +127,22 @@ def minimise(
     ----------
     The objective is that of `Model`. liu1989limited for L-BFGS (scipy's).
     """
-    objective = Objective(task)
+    objective = Objective(check_task(task))
     Q = _begin(task, start, task.seed if seed is None else seed)
-    tol = real(tol, "tol", above=0)
-    if method not in ("lbfgs", "descent"):
+    tol, step = real(tol, "tol", above=0), real(step, "step", above=0)
+    if not isinstance(method, str) or method not in ("lbfgs", "descent"):
         raise InputError(f'method must be "lbfgs" or "descent"; got {method!r}')
     most = {"lbfgs": 500, "descent": 3000}[method] if max_steps is None else integer(max_steps, "max_steps")
     course = _Course(objective, most, progress)
-    if method == "lbfgs":
-        Q, steps = _lbfgs(course, Q, tol)
-    else:
-        Q, steps = _descend(course, Q, real(step, "step", above=0), tol)
-    found = _found(course, Q, steps, tol)
+    with np.errstate(over="ignore", invalid="ignore"):  # what diverges says so
+        Q, steps = _lbfgs(course, Q, tol) if method == "lbfgs" else _descend(course, Q, step, tol)
+        found = _found(course, Q, steps, tol)
     return found.or_raise("training") if throw else found
 
 
 def _begin(task: Task, start: Start | ArrayLike, seed: int) -> Array:
     if not isinstance(start, str):
-        return array(start, "start", ("d",), (task.d,)).astype(float)
+        return check_size(array(start, "start", ("d",), (task.d,)).astype(float))
     if start == "random":
         return RANDOM * stream(seed, "positional", "start").standard_normal(task.d)
     if start == "semantic":
@@ -178,7 +198,7 @@ def _lbfgs(course: _Course, Q: Array, tol: float) -> tuple[Array, int]:
 def _descend(course: _Course, Q: Array, step: float, tol: float) -> tuple[Array, int]:
     for made in range(1, course.most + 1):
         _, gradient = course(Q)
-        if course.residual < tol or not np.isfinite(course.residual):
+        if course.residual < tol or not course.residual < LARGEST:
             return Q, made - 1
         Q = Q - step * gradient
         course.tell(made)
@@ -189,7 +209,7 @@ def _found(course: _Course, Q: Array, steps: int, tol: float) -> Minimum:
     task, model = course.objective.task, course.objective.task.model
     value, _ = course(Q)
     status = Status.CONVERGED if course.residual < tol else Status.OUT_OF_STEPS
-    if not np.isfinite(value):
+    if not (np.isfinite(value) and course.residual < LARGEST):
         status = Status.DIVERGED
     variance = model.token_scale**2
     square, m, theta = float(Q @ Q), float(task.e @ Q) / np.sqrt(task.d), variance * float(Q @ task.Q) / task.d
@@ -207,6 +227,8 @@ def _found(course: _Course, Q: Array, steps: int, tol: float) -> Minimum:
         m=float(sign * m),
         theta=float(sign * theta),
         token_scale=model.token_scale,
+        encoding=model.encoding,
+        task=task,
     )
 
 

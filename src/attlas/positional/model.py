@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import array, integer, real
+from attlas.inputs import array, described, integer, real
 
 Array = NDArray[np.float64]
 
 TOKENS = 2  # of the theory of training; the Bayes side takes any number
 DIAGONAL = 0.6
+LEAST_SCALE = 1e-3  # of the tokens, for the integrals of the theory
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,24 @@ class Model:
         """
         first, second = attention(s, r)
         return np.asarray(self.token_scale**2 * ((first - np.asarray(t1)) ** 2 + (second - np.asarray(t2)) ** 2))
+
+
+def check_model(model: object) -> Model:
+    """Return what was given if it is a model, or raise `InputError`."""
+    if not isinstance(model, Model):
+        raise InputError(f"model must be a Model, such as Model(mixture=0.3, encoding=3.0); got {described(model)}")
+    return model
+
+
+def check_scale(model: object, most: float, what: str) -> float:
+    """Return the token scale of a model, or raise `InputError` if it is outside the range of an integral."""
+    scale = check_model(model).token_scale
+    if not LEAST_SCALE <= scale <= most:
+        raise InputError(
+            f"{what} is computed for token_scale between {LEAST_SCALE:g} and {most:g}: the integrals behind it resolve no"
+            f" others; got token_scale = {scale:g}"
+        )
+    return scale
 
 
 def attention(s: ArrayLike, r: ArrayLike) -> tuple[Array, Array]:

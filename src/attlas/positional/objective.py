@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attlas.positional.model import attention
-from attlas.positional.task import Task
+from attlas.positional.task import Task, check_task
 
 Array = NDArray[np.float64]
 
@@ -18,6 +18,7 @@ class Objective:
     """(1/2d) sum |softmax(h h^T) v - y|^2 + (decay/2) |Q|^2 over Q, with v the tokens, plain or with their encoding."""
 
     def __init__(self, task: Task) -> None:
+        check_task(task)
         X, d, c = task.X, task.d, task.model.encoding
         self.task, self.n = task, len(X)
         self._rotated = np.empty((2 * self.n, d))

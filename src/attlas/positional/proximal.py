@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 _STEP = 0.2  # a longer step changes the minimum
 _SMALL = 1e-6  # after a Newton step of this size the error is its square
 _MOST = 60
+_WIDEST, _STIFFEST = 10.0, 1e6  # of w and of V sigma^2, for which the map was compared with a grid search
 _LOOKS = 9  # values of s, 0.08 apart, at which psi is looked at
 _NEAR, _LEAN = 0.6, 0.02  # how far below its onset, and from which |w_r (t1 - t2)| on, a jump off s = 0 is looked for
 
@@ -52,7 +53,18 @@ def proximal_map(
     t1, t2 = numbers(t1, "t1", least=0), numbers(t2, "t2", least=0)
     if max(t1.max(), t2.max()) > 1:
         raise InputError(f"t1 and t2 are attention weights in [0, 1]; got {max(t1.max(), t2.max()):g}")
-    w_s, w_r, t1, t2 = np.broadcast_arrays(numbers(w_s, "w_s"), numbers(w_r, "w_r"), t1, t2)
+    w_s, w_r = numbers(w_s, "w_s"), numbers(w_r, "w_r")
+    largest = max(float(np.abs(w_s).max()), float(np.abs(w_r).max()))
+    if largest > _WIDEST or not 1 / _STIFFEST <= V * variance <= _STIFFEST:
+        raise InputError(
+            f"w must be at most {_WIDEST:g} and V token_scale^2 between {1 / _STIFFEST:g} and {_STIFFEST:g}: beyond, the"
+            f" minimum is not always found; got |w| up to {largest:g} and V token_scale^2 = {V * variance:g}"
+        )
+    try:
+        w_s, w_r, t1, t2 = np.broadcast_arrays(w_s, w_r, t1, t2)
+    except ValueError:
+        shapes = ", ".join(str(one.shape) for one in (w_s, w_r, t1, t2))
+        raise InputError(f"w_s, w_r, t1 and t2 must have shapes that fit each other; got {shapes}") from None
     found = _each(*(np.ascontiguousarray(one).ravel() for one in (w_s, w_r, t1, t2)), V, variance)
     return found[0].reshape(w_s.shape), found[1].reshape(w_s.shape)
 

@@ -4,10 +4,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import array, real
+from attlas.inputs import array, integer, real
 
 Array = NDArray[np.float64]
 
+_LEAST_ALONG = 1e-12  # (z - mean z).z/(|z - mean z| |z|), which is positive
 _SMALLEST = 1e-15  # of an attention weight that can be told from zero
 
 
@@ -35,14 +36,32 @@ def read_attention(
     mixture = real(mixture, "mixture", least=0)
     if mixture >= 1:
         raise InputError(f"mixture must be in [0, 1); got {mixture:g}: with place alone there is nothing to read off")
-    G = X @ X.transpose(0, 2, 1)
-    T = np.linalg.solve(G, X @ y.transpose(0, 2, 1)).transpose(0, 2, 1)
+    T = _solved(X, y)
     if mixture == 0:
-        return np.asarray(T)
+        return T
     if positional_matrix is None:
         raise InputError("a mixture needs its positional_matrix; got none; give the matrix A, or mixture=0")
     A = array(positional_matrix, "positional_matrix", ("L", "L"), (L, L))
     return np.asarray((T - mixture * A) / (1 - mixture))
+
+
+def _solved(X: Array, y: Array) -> Array:
+    """Return T with y = T X, sample by sample."""
+    size = float(np.abs(X).max())
+    if size == 0:
+        raise InputError("X is zero: attention is read off from tokens that are independent")
+    with np.errstate(all="ignore"):  # what overflows is refused below
+        X, y = X / size, y / size
+        G = X @ X.transpose(0, 2, 1)
+        try:
+            T = np.linalg.solve(G, X @ y.transpose(0, 2, 1)).transpose(0, 2, 1)
+        except np.linalg.LinAlgError:
+            raise InputError(
+                "a sequence of X holds tokens that are not independent, such as the same one twice"
+            ) from None
+    if not np.isfinite(T).all():
+        raise InputError("y must be weighted means of the tokens X; got outputs of another size")
+    return np.asarray(T)
 
 
 def read_indices(attention: ArrayLike) -> Array:
@@ -58,7 +77,13 @@ def read_indices(attention: ArrayLike) -> Array:
     left, sizes, right = np.linalg.svd(logits)
     u, v = left[:, :, 0], right[:, 0, :]
     along = np.sum(v * (u - u.mean(1, keepdims=True)), axis=1)
-    return np.asarray(u * np.sqrt(sizes[:, 0] / np.maximum(along, np.finfo(float).tiny))[:, None])
+    bad = int(np.sum(along <= _LEAST_ALONG))
+    if bad:
+        raise InputError(
+            f"no z has the attention of {bad} of {len(along)} samples as its softmax(z z^T); do mixture and"
+            " positional_matrix fit the outputs?"
+        )
+    return np.asarray(u * np.sqrt(sizes[:, 0] / along)[:, None])
 
 
 def read_gram(attention: ArrayLike, rank: int) -> Array:
@@ -67,6 +92,7 @@ def read_gram(attention: ArrayLike, rank: int) -> Array:
     All of G = z z^T is seen but for |r|^2, r = z^T 1/sqrt(L); its mean is that of the projection on the span of the
     differences of tokens plus (rank - L + 1)_+.
     """
+    rank = integer(rank, "rank")
     logits = centred_logits(attention)  # G (I - 1 1^T/L)
     L = logits.shape[1]
     if L < 2:

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from attlas.inputs import array, integer, real
 from attlas.numerics import Solution, Status, stream
 from attlas.positional.objective import Objective
-from attlas.positional.task import Task
+from attlas.positional.task import Task, check_size, check_task
 
 
 def sharpness(
@@ -34,7 +34,8 @@ def sharpness(
     """
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-    Q = array(Q, "Q", ("d",), (task.d,))
+    Q = check_size(array(Q, "Q", ("d",), (check_task(task).d,)))
+    tol, max_steps = real(tol, "tol", above=0), integer(max_steps, "max_steps")
     hessian, products = Objective(task).hessian(Q), 0
 
     def product(v: object) -> object:
@@ -44,9 +45,9 @@ def sharpness(
 
     operator = LinearOperator((task.d, task.d), matvec=product, dtype=float)
     begin = stream(task.seed, "positional", "lanczos").standard_normal(task.d)
-    options = {"k": 1, "which": "LA", "v0": begin, "tol": real(tol, "tol", above=0)}
+    options = {"k": 1, "which": "LA", "v0": begin, "tol": tol}
     try:
-        values, vectors = eigsh(operator, maxiter=integer(max_steps, "max_steps"), **options)
+        values, vectors = eigsh(operator, maxiter=max_steps, **options)
         residual = float(np.linalg.norm(hessian @ vectors[:, 0] - values[0] * vectors[:, 0]) / abs(values[0]))
         found = Solution(float(values[0]), Status.CONVERGED, residual, products)
     except ArpackNoConvergence:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from attlas.inputs import real
 from attlas.numerics import Status
-from attlas.positional.evolution import BRANCHES, Branch, state_evolution
-from attlas.positional.fixed_point import FixedPoint
-from attlas.positional.model import Model
+from attlas.positional.evolution import state_evolution
+from attlas.positional.fixed_point import BRANCHES, Branch, FixedPoint, check_branch
+from attlas.positional.model import Model, check_model
 
 if TYPE_CHECKING:
     import xarray
@@ -58,7 +58,9 @@ def tabulated(model: Model, alpha: float, branch: Branch, *, tol: float = 1e-4, 
 
     Parameters as in `state_evolution`. With a smaller `tol` the solver runs, from the cell of the table if there is one.
     """
-    alpha = real(alpha, "alpha", above=0)
+    alpha, tol = real(alpha, "alpha", above=0), real(tol, "tol", above=0)
+    check_branch(branch)
+    check_model(model)
     cell = _cell(model, alpha, branch)
     if cell is None or tol < 1e-4 * (1 - 1e-9) or not cell.converged:
         start = cell if cell is not None and cell.converged and cell.mechanism == branch else None
@@ -81,7 +83,17 @@ def _cell(model: Model, alpha: float, branch: Branch) -> FixedPoint | None:
         values["slope"] *= model.encoding**2
     attention = np.array([[diagonal, 1 - diagonal], [1 - diagonal, diagonal]])
     return FixedPoint(
-        loss, status, residual, 0, np.empty((0, 3)), attention=attention, branch=branch, alpha=alpha, **values
+        loss,
+        status,
+        residual,
+        0,
+        np.empty((0, 3)),
+        attention=attention,
+        branch=branch,
+        alpha=alpha,
+        token_scale=model.token_scale,
+        encoding=model.encoding,
+        **values,
     )
 
 

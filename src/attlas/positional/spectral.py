@@ -31,7 +31,11 @@ class Spectral:
     def overlap(self, W: ArrayLike) -> float:
         """Return the mean squared cosine with the span of the teacher: 1 is all of it, r/d nothing."""
         d, r = self.vectors.shape
-        basis = np.linalg.qr(array(W, "W", ("d", "r"), (d, r)))[0]
+        W = array(W, "W", ("d", "r"), (d, r))
+        largest = float(np.abs(W).max())
+        if largest == 0 or np.linalg.matrix_rank(W / largest) < r:
+            raise InputError(f"W must have rank {r}, one independent column for each vector; got one of lower rank")
+        basis = np.linalg.qr(W / largest)[0]
         return float(np.sum((basis.T @ self.vectors) ** 2)) / r
 
 

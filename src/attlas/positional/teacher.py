@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import integer, real
+from attlas.inputs import integer, real, size
 from attlas.numerics import stream
+from attlas.positional.task import count_samples, draw_tokens
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TeacherTask:
     """Sequences and their indices under a teacher of rank r.
 
@@ -29,6 +30,10 @@ class TeacherTask:
     X: Array
     W: Array
     z: Array
+
+    def __repr__(self) -> str:
+        n, L, d = self.X.shape
+        return f"TeacherTask(tokens={L}, d={d}, alpha={n / d:g}, n={n}, rank={self.W.shape[1]})"
 
     @property
     def attention(self) -> Array:
@@ -57,9 +62,8 @@ def sample_teacher(tokens: int, d: int, alpha: float, seed: int = 0, rank: int =
     L, d, r = integer(tokens, "tokens"), integer(d, "d", least=2), integer(rank, "rank")
     if r > d:
         raise InputError(f"rank must be at most d; got rank = {r} and d = {d}")
-    n = round(real(alpha, "alpha", above=0) * d)
-    if n < 1:
-        raise InputError(f"alpha = {alpha:g} and d = {d} give no sample; take alpha of at least {1 / d:g}")
+    n = count_samples(real(alpha, "alpha", above=0), d, L)
+    size(float(r) * d, "the entries of W, r d,")
+    X = draw_tokens((n, L, d), seed, "positional", "bayes", "tokens")
     W = np.linalg.qr(stream(seed, "positional", "bayes", "teacher").standard_normal((d, r)))[0] * np.sqrt(d)
-    X = stream(seed, "positional", "bayes", "tokens").standard_normal((n, L, d))
     return TeacherTask(X, W, X @ W / np.sqrt(d))

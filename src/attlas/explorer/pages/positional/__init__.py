@@ -23,7 +23,8 @@ PAGE = Page(
             CONTROLS,
             drawing.summary,
             PLOTS,
-            note="Lines: theory in the limit of large d. Points: means over seeds from the store, with standard errors. "
+            note="Lines: theory in the limit of large d, dotted where it is approximate or the solution is a saddle. "
+            "Points: means over seeds from the store, with standard errors. "
             "Tokens have unit variance, the weight decay is 0.5 and the teacher's matrix of places has 0.6 on its diagonal.",
             job=JOB,
         )

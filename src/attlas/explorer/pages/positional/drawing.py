@@ -11,44 +11,71 @@ from attlas.explorer.pages.positional import theory
 from attlas.explorer.pages.positional.runs import Run
 from attlas.explorer.plotting import Figure, Trace, layout, line, plain, points, table
 from attlas.explorer.simulations import Stored, stored
+from attlas.positional import FixedPoint
 
 NAMES = {"positional": "by position", "semantic": "by meaning"}
 WORDS = {"loss": "loss", "test": "test error"}
 _SETTINGS = ("mixture", "encoding", "d")  # of simulations that the plots can show
 _GREY = "#777777"
+_HOLDS = 0.7  # slope up to which nearly all runs from a small random start stay at the positional minimum
+_RIGHT = 8.2  # end of the axis of alpha
+Points = dict[str, FixedPoint]
 _FOUND = {"positional": COLOUR["positional"], "semantic": COLOUR["semantic"], "between": _GREY}
 
 
 def summary(view: View[list[Run]]) -> str:
     """Return in words what the plots show."""
     state, found, along = view.state, theory.here(view.state), theory.curves(view.state)
-    missing = [branch for branch, point in found.items() if not point.converged or point.mechanism != branch]
-    if len(missing) == 2:
-        return f"At α = {state['alpha']:g} there is no minimum of either kind."
-    if missing:
-        (own,) = [branch for branch in found if branch not in missing]
-        text = (
-            f"At α = {state['alpha']:g} there is no minimum that attends {NAMES[missing[0]]}. The one {NAMES[own]} has test"
-            f" error {found[own].test:.4f}."
-        )
-    else:
-        place, meaning = found["positional"], found["semantic"]
-        lower = "meaning" if meaning.loss < place.loss else "position"
-        text = (
-            f"At α = {state['alpha']:g} the lower minimum attends by {lower}: the losses are {place.loss:.4f} by"
-            " position and"
-            f" {meaning.loss:.4f} by meaning, the test errors {place.test:.4f} and {meaning.test:.4f}."
-        )
-        if not place.stable:
-            text += " The positional minimum is unstable: a trace of meaning grows, and training finds meaning."
-        elif lower == "meaning":
-            text += (
-                " The positional one is stable all the same, and training from a small random start usually ends there."
-            )
+    text = f"At α = {state['alpha']:g} " + _minima(found)
     text += f" Fixed weights by place have test error {along.baseline:.4f} at best."
     crosses = np.isfinite(along.switch)
     text += f" The losses cross at α = {along.switch:.2f}." if crosses else " The losses do not cross here."
+    text += _doubts(found)
     return text if _here(view, "loss") else text + _elsewhere(view)
+
+
+def _minima(found: Points) -> str:
+    """Return which minima there are, which one is lower, and which one training finds."""
+    unsolved = [NAMES[branch] for branch, point in found.items() if not point.converged]
+    if unsolved:
+        return f"the equations for the minimum {' and '.join(unsolved)} were not solved."
+    missing = [branch for branch, point in found.items() if point.mechanism != branch]
+    if len(missing) == 2:
+        return "the theory has no minimum of either kind."
+    if missing:
+        (own,) = [branch for branch in found if branch not in missing]
+        return (
+            f"the theory has no minimum that attends {NAMES[missing[0]]}. The one {NAMES[own]} has test error"
+            f" {found[own].test:.4f}."
+        )
+    place, meaning = found["positional"], found["semantic"]
+    lower = "meaning" if meaning.loss < place.loss else "position"
+    numbers = (
+        f"the losses are {place.loss:.4f} by position and {meaning.loss:.4f} by meaning, the test errors"
+        f" {place.test:.4f} and {meaning.test:.4f}."
+    )
+    if not meaning.stable:
+        return f"only position is a minimum; the solution by meaning is a saddle, from which position grows: {numbers}"
+    text = f"the lower minimum attends by {lower}: {numbers}"
+    if not place.stable:
+        return text + " The one by position is unstable: a trace of meaning grows, and training finds meaning."
+    if lower == "meaning":
+        often = "usually" if place.slope < _HOLDS else "often"
+        text += (
+            f" The positional one is stable all the same, and training from a small random start {often} ends there."
+        )
+    return text
+
+
+def _doubts(found: Points) -> str:
+    """Return where the theory is not exact, and what that means."""
+    doubtful = {branch: point for branch, point in found.items() if point.converged and not point.reliable}
+    if not doubtful:
+        return ""
+    shares = [f"{NAMES[branch]} {point.jump_share:.0%}" for branch, point in doubtful.items()]
+    text = f" The theory is approximate here: jumps carry part of the response ({', '.join(shares)})."
+    lost = [NAMES[branch] for branch, point in doubtful.items() if point.mechanism != branch]
+    return text + (f" Training may still find a minimum {' or '.join(lost)}." if lost else "")
 
 
 def draw(what: str) -> Callable[[View[list[Run]]], Figure]:
@@ -57,13 +84,14 @@ def draw(what: str) -> Callable[[View[list[Run]]], Figure]:
     def drawn(view: View[list[Run]]) -> Figure:
         found = theory.curves(view.state)
         values = getattr(found, what)
-        traces = [line(found.alpha[b], values[b], name, COLOUR[b]) for b, name in NAMES.items()]
+        traces = [trace for branch in NAMES for trace in _curve(found, branch, values[branch])]
         if what == "test":
             ends = found.alpha["semantic"][[0, -1]]
             traces.append(
                 line(ends, [found.baseline] * 2, "best fixed weights by place", _GREY, dash="dash", width=1.8)
             )
-        top = max([v for trace in traces for v in trace["y"] if v is not None], default=1.0)
+        shown = [(x, y) for trace in traces for x, y in zip(trace["x"], trace["y"], strict=True) if y is not None]
+        top = max([y for x, y in shown if x <= _RIGHT], default=1.0)
         if np.isfinite(found.switch):
             x = [found.switch] * 2
             traces.append(line(x, [0, 1.05 * top], f"switch, α = {found.switch:.2f}", _GREY, dash="dot", width=1.8))
@@ -77,7 +105,7 @@ def draw(what: str) -> Callable[[View[list[Run]]], Figure]:
             "layout": layout(
                 f"samples α = n/d<br>({where})",
                 WORDS[what],
-                xaxis={"range": [0, 8.2]},
+                xaxis={"range": [0, _RIGHT]},
                 yaxis={"range": [0, 1.05 * top]},
                 shapes=[here],
             ),
@@ -86,24 +114,40 @@ def draw(what: str) -> Callable[[View[list[Run]]], Figure]:
     return drawn
 
 
+def _curve(found: theory.Curves, branch: str, values: Any) -> list[Trace]:
+    """Return the curve of a branch, dotted where the theory is approximate or the solution is a saddle."""
+    sure, alpha, name = found.sure[branch], found.alpha[branch], NAMES[branch]
+    traces = [line(alpha, np.where(sure, values, np.nan), name, COLOUR[branch])]
+    doubtful = ~sure
+    doubtful[1:] |= ~sure[:-1]  # up to where the solid line begins
+    doubtful[:-1] |= ~sure[1:]
+    if np.isfinite(values[doubtful]).any():
+        dotted = line(alpha, np.where(doubtful, values, np.nan), f"{name}, approximate", COLOUR[branch], dash="dot")
+        traces.append(dotted | {"showlegend": False})
+    return traces
+
+
 def data(what: str) -> Callable[[View[list[Run]]], str]:
     """Return the function that gives the same as CSV."""
 
     def given(view: View[list[Run]]) -> str:
         found = theory.curves(view.state)
         rows: list[tuple[Any, ...]] = [
-            (name, *place, "", "", "", "")
+            (name, alpha, value, "", "", "", "", "yes" if sure else "no")
             for branch, name in NAMES.items()
-            for place in zip(found.alpha[branch], getattr(found, what)[branch], strict=True)
-            if np.isfinite(place[1])
+            for alpha, value, sure in zip(
+                found.alpha[branch], getattr(found, what)[branch], found.sure[branch], strict=True
+            )
+            if np.isfinite(value)
         ]
         if what == "test":
-            rows.append(("best fixed weights by place", "", found.baseline, "", "", "", ""))
-        rows.append(("switch", found.switch, "", "", "", "", ""))
+            rows.append(("best fixed weights by place", "", found.baseline, "", "", "", "", ""))
+        rows.append(("switch", found.switch, "", "", "", "", "", ""))
         for claim, one in _here(view, what):
             for row in zip(one.x, one.mean, one.standard_error, one.seeds, strict=True):
-                rows.append((one.name, *row, one.settings["d"], claim))
-        return table(("what", "alpha", WORDS[what].replace(" ", "_"), "standard_error", "seeds", "d", "claim"), rows)
+                rows.append((one.name, *row, one.settings["d"], claim, ""))
+        names = ("what", "alpha", WORDS[what].replace(" ", "_"), "standard_error", "seeds", "d", "claim", "reliable")
+        return table(names, rows)
 
     return given
 
@@ -130,9 +174,9 @@ def draw_attention(view: View[list[Run]]) -> Figure:
             {
                 "type": "heatmap",
                 "x": ["1", "2"],
-                "y": ["1", "2"],
-                "z": plain(matrix, 4),
-                "text": [[f"{v:.2f}" if there else "none" for v in row] for row in matrix],
+                "y": ["2", "1"],  # the first token on top
+                "z": plain(matrix[::-1], 4),
+                "text": [[f"{v:.2f}" if there else "none" for v in row] for row in matrix[::-1]],
                 "texttemplate": "%{text}",
                 "colorscale": "Cividis",
                 "reversescale": True,
@@ -147,10 +191,10 @@ def draw_attention(view: View[list[Run]]) -> Figure:
         )
         plainly = {"type": "category", "showgrid": False, "ticks": ""}
         axes[f"xaxis{tail}"] = plainly | {"domain": [low, high], "anchor": f"y{tail}", "title": {"text": "to token"}}
-        axes[f"yaxis{tail}"] = plainly | {"anchor": f"x{tail}", "autorange": "reversed"}
+        axes[f"yaxis{tail}"] = plainly | {"anchor": f"x{tail}"}
         if i == 0:
             axes["yaxis"]["title"] = {"text": "from token"}
-        titles.append({"text": name if there else f"{name}: none", "x": (low + high) / 2, "y": 1.02, "xref": "paper",
+        titles.append({"text": name if there else f"{name}:<br>none", "x": (low + high) / 2, "y": 1.02, "xref": "paper",
                        "yref": "paper", "showarrow": False, "xanchor": "center", "yanchor": "bottom"})  # fmt: skip
     return {"data": traces, "layout": layout("to token", "from token", annotations=titles, margin={"t": 48}, **axes)}
 

@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 from attlas import positional
 from attlas.explorer.controls import State
 from attlas.explorer.memoised import memoised
+from attlas.positional.baseline import mean_attention
+from attlas.positional.fixed_point import BRANCHES, JUMPS, least_order
 
 Array = NDArray[np.float64]
 
-BRANCHES = ("positional", "semantic")
-_FIELDS = ("loss", "test", "envelope", "m", "theta", "converged")
-_PRESENT = 0.01  # of m or theta: below it there is no such minimum
 _SOLVED = 4  # every which alpha of the table is solved for an encoding that is not in it
 
 
@@ -26,7 +25,9 @@ class Curves:
     alpha : dict of array
         Places, by branch.
     loss, test, slope : dict of array
-        By branch; NaN where there is no such minimum. The slope is d loss/d alpha.
+        By branch; NaN where there is no such solution. The slope is d loss/d alpha.
+    sure : dict of array
+        Whether a point is a minimum, and the theory exact there or nearly so.
     switch : float
         Where the losses cross; NaN if they do not here.
     baseline : float
@@ -36,6 +37,7 @@ class Curves:
     loss: dict[str, Array]
     test: dict[str, Array]
     slope: dict[str, Array]
+    sure: dict[str, NDArray[np.bool_]]
     switch: float
     baseline: float
 
@@ -57,16 +59,22 @@ def curves(state: State) -> Curves:
     else:
         alphas = table["alpha"].values[::_SOLVED]
         rows["positional"] = positional.curve(model, alphas, tol=1e-4).sel(branch="positional")
-    found: dict[str, dict[str, Array]] = {name: {} for name in ("alpha", *_FIELDS)}
+    alpha: dict[str, Array] = {}
+    sure: dict[str, NDArray[np.bool_]] = {}
+    found: dict[str, dict[str, Array]] = {name: {} for name in ("loss", "test", "envelope")}
     for branch in BRANCHES:
         own = rows[branch]
         order = np.abs(own["m" if branch == "positional" else "theta"].values)
-        there = own["converged"].values.astype(bool) & (order > _PRESENT)
-        found["alpha"][branch] = own["alpha"].values
-        for name in ("loss", "test", "envelope"):
-            found[name][branch] = np.where(there, own[name].values, np.nan)
-    switch = _crossing(found["alpha"], found["loss"], found["envelope"])
-    return Curves(found["alpha"], found["loss"], found["test"], found["envelope"], switch, positional.baseline(model))
+        there = own["converged"].values.astype(bool) & (order > least_order(branch, 1.0, model.encoding))
+        alpha[branch] = own["alpha"].values
+        slope = own["slope"].values
+        if branch == "semantic":  # the row is that of one encoding, and its stability goes as the square
+            slope = slope * (model.encoding / float(own["encoding"])) ** 2
+        sure[branch] = there & (slope < 1) & (own["jump_share"].values <= JUMPS) & (own["replica"].values < 1)
+        for name, values in found.items():
+            values[branch] = np.where(there, own[name].values, np.nan)
+    switch = _crossing(alpha, found["loss"], found["envelope"])
+    return Curves(alpha, found["loss"], found["test"], found["envelope"], sure, switch, positional.baseline(model))
 
 
 def _crossing(alpha: dict[str, Array], loss: dict[str, Array], slope: dict[str, Array]) -> float:
@@ -103,11 +111,6 @@ def here(state: State) -> dict[str, positional.FixedPoint]:
     }
 
 
-@memoised(64, "mixture")
 def teacher_attention(state: State) -> Array:
     """Return the mean attention of the teacher, which is also what the best layer by place has."""
-    model = positional.Model(float(state["mixture"]), 1.0)
-    x, weights = np.polynomial.hermite_e.hermegauss(200)
-    weights = weights / weights.sum()
-    first, second = (float(weights @ t @ weights) for t in model.targets(x[:, None], x))
-    return np.array([[first, 1 - first], [1 - second, second]])
+    return mean_attention(model_of(state))
