@@ -17,8 +17,8 @@ from attlas.claims import doors
 
 DOCS = Path(__file__).parent.parent / "docs"
 # designs to be sharpened with a new version; the page of error rates names them
-MISSES = ["context.covariance-shift"]  # a run that should refute a mutation leaves it undecided
-WEAK = ["positional.width"]  # supported in fewer than nine of ten resampled runs
+MISSES = ["positional.bayes", "positional.tokens"]  # a run that should refute a mutation leaves it undecided
+WEAK = ["positional.tokens"]  # supported in fewer than nine of ten resampled runs
 FETCHED = {"src", "srcset", "data", "poster", "action", "xlink:href"}
 
 
