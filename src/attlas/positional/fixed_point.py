@@ -120,7 +120,7 @@ class FixedPoint(Solution[float]):
 
     @property
     def mechanism(self) -> str:
-        """What the layer attends by: "positional", "semantic", or "none" where m and theta are below `least_order`."""
+        """What the layer attends by, "positional", "semantic", or "none" where m and theta are as good as zero."""
         used = (
             branch for branch, own in zip(BRANCHES, (self.m, self.theta), strict=True) if abs(own) > self._least(branch)
         )
@@ -141,12 +141,12 @@ class FixedPoint(Solution[float]):
 
     @property
     def reliable(self) -> bool:
-        """Whether the theory is exact, or so close that other errors are larger: jumps carry 0.1 % at most."""
+        """Whether the theory is exact, or so close that other errors are larger (jumps carry 0.1 % at most)."""
         return self.jump_share <= JUMPS and self.replica < 1
 
     @property
     def standing(self) -> str:
-        """How far to trust this point, in a few words: "exact", or what to beware of, the worst first.
+        """How far to trust this point, in a few words, either "exact" or what to beware of, the worst first.
 
         "not converged (...)", "none" (the equations have no solution of this kind), "unstable" (a saddle, not a minimum),
         and, maybe after these, "approximate" (replica symmetry is broken) or "nearly exact" (jumps carry 0.1 % at most).
