@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from attlas.cli.mounted import Table
@@ -37,6 +36,8 @@ def features(
     ] = None,
 ) -> None:
     """Random-feature attention on the sphere: test error over variance (a constant predictor scores 1)."""
+    import numpy as np
+
     from attlas.features import theory
 
     grid = grid_of(as_json, as_csv, d=d, n=n, bias=bias)

@@ -211,7 +211,7 @@ CLAIM = Claim(
     ),
     formula=(
         r"\frac{\operatorname{E}\,(K_M-K)^2}{\operatorname{E}\,K^2}=\frac{1}{M}\left(\frac{\operatorname{E}\,k_1^2}"
-        r"{\operatorname{E}\,k_1k_2}-1\right),\qquad k_m=\langle\varphi_m(X),\varphi_m(X')\rangle,\quad"
+        r"{\operatorname{E}\,k_1k_2}-1\right),\qquad k_m=\langle\varphi_m(X),\varphi_m(X')\rangle,\quad "
         r"K_M=\frac{1}{M}\sum_{m=1}^{M}k_m"
     ),
     source="fu2023random, the random-feature approximation; rahimi2007random for the rate",

@@ -271,7 +271,7 @@ CLAIM = Claim(
         " squares of the query are predicted too low; half of those cells lie within 20 %, nine in ten within 35 %."
     ),
     formula=(
-        r"A=\sum_g w_g\frac{L_g}{1+\chi_g},\quad\chi_g=\frac{1}{Mc_g}\sum\mu\operatorname{tr}(L_gR),\quad"
+        r"A=\sum_g w_g\frac{L_g}{1+\chi_g},\quad\chi_g=\frac{1}{Mc_g}\sum\mu\operatorname{tr}(L_gR),\quad "
         r"R=\Bigl(A+\frac{\lambda}{n\Omega}\Bigr)^{-1}:\qquad"
         r"\operatorname{error}=\frac{d}{dt}\,\lambda\,\theta^\top R\,\theta\Big|_{\Omega\to\Omega+t/n}"
     ),

@@ -256,7 +256,7 @@ CLAIM = Claim(
         " log ratio of errors exceeds 0.2, the measured one has its sign."
     ),
     formula=(
-        r"\lambda_{ab}=D_b\sum_k c_k^2\,m_{ka}\,2m_{k+1,b},\qquad"
+        r"\lambda_{ab}=D_b\sum_k c_k^2\,m_{ka}\,2m_{k+1,b},\qquad "
         r"c_k=\operatorname{E}\bigl[\operatorname{act}(z)\,\mathrm{He}_k(z)\bigr]/\sqrt{k!}"
     ),
     source="ours, of the model of fu2023random; after bordelon2020spectrum and simon2023eigenlearning",
