@@ -206,13 +206,13 @@ def guards(
     ]
 
 
-def leaks(*curves: str) -> list[Mutation]:
-    """Return the mutations that `guards` must refute."""
+def leaks(*curves: str, sizes: Sequence[float] = (0.1, 0.5, 0.8, 1.0), refuted_at: float = 0.8) -> list[Mutation]:
+    """Return the mutations that `guards` must refute; a claim whose theory says how large errors are sees smaller leaks."""
     return [
         Mutation(
             "a share {size:g} of the test sequences is known",
-            (0.1, 0.5, 0.8, 1.0),
-            0.8,
+            sizes,
+            refuted_at,
             changed(
                 lambda result, size: {name: np.multiply(result[name], 1 - size) for name in curves if name in result}
             ),

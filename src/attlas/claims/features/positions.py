@@ -270,18 +270,7 @@ CLAIM = Claim(
         Mutation(
             "longer codes do what shorter ones do", (1.0,), 1.0, changed(lambda r, _: {"errors": r["errors"][::-1]})
         ),
-        Mutation(
-            "a share {size:g} of the test sequences is known",
-            (0.05, 0.2, 0.5, 1.0),
-            0.2,
-            changed(lambda r, size: {"errors": r["errors"] * (1 - size)}),
-        ),
-        Mutation(
-            "permuted labels are predicted to {size:g} of the variance",
-            (0.95, 0.8, 0.3),
-            0.8,
-            changed(lambda _, size: {"permuted": size}),
-        ),
+        *kit.leaks("errors", sizes=(0.05, 0.2, 0.5, 1.0), refuted_at=0.2),
     ),
     unseen=(
         "a theory off by 5 % everywhere; finitely many heads, for which the theory with codes is less sharp; weights between"

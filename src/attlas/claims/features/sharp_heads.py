@@ -15,7 +15,7 @@ from attlas.claims.estimate import Exact, mean, resampled
 from attlas.claims.features import kit
 from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
 from attlas.claims.finding import ending, span
-from attlas.claims.mutation import Mutation, changed, scaled
+from attlas.claims.mutation import Mutation, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, above, below, between, decide
 
@@ -298,18 +298,7 @@ CLAIM = Claim(
         Mutation("the peak is at {size:g} times n/(d + 1)", (1.02, 1.05, 1.125, 2.0), 1.05, _moved),
         Mutation("the theory of infinitely many heads", (1.0,), 1.0, _with_theory(_infinite)),
         Mutation("a theory in which heads are alike", (1.0,), 1.0, _with_theory(_alike)),
-        Mutation(
-            "a share {size:g} of the test sequences is known",
-            (0.05, 0.2, 0.5, 1.0),
-            0.2,
-            changed(lambda r, size: {"errors": r["errors"] * (1 - size)}),
-        ),
-        Mutation(
-            "permuted labels are predicted to {size:g} of the variance",
-            (0.95, 0.8, 0.3),
-            0.8,
-            changed(lambda _, size: {"permuted": size}),
-        ),
+        *kit.leaks("errors", sizes=(0.05, 0.2, 0.5, 1.0), refuted_at=0.2),
     ),
     unseen=(
         "a theory off by 5 % everywhere, or by up to 20 % for linear functions and squares of the query at few heads; a peak"

@@ -292,17 +292,8 @@ CLAIM = Claim(
         Mutation("a theory that takes each scoring for the other", (1.0,), 1.0, changed(_swapped)),
         Mutation("a theory that takes sigmoid for tanh", (1.0,), 1.0, _as_tanh),
         Mutation("sigmoid needs {size:g} times as many samples", (1.05, 1.3, 1.6), 1.3, changed(_delayed)),
-        Mutation(
-            "a share {size:g} of the test sequences is known",
-            (0.1, 0.4, 0.8, 1.0),
-            0.4,
-            changed(lambda r, size: {name: r[name] * (1 - size) for scoring in SCORINGS for name in _every(scoring)}),
-        ),
-        Mutation(
-            "permuted labels are predicted to {size:g} of the variance",
-            (0.95, 0.8, 0.3),
-            0.8,
-            changed(lambda _, size: {"permuted": size}),
+        *kit.leaks(
+            *(name for scoring in SCORINGS for name in _every(scoring)), sizes=(0.1, 0.4, 0.8, 1.0), refuted_at=0.4
         ),
     ),
     unseen=(
