@@ -127,6 +127,8 @@ def minimise(
     ----------
     The objective is that of `Model`. liu1989limited for L-BFGS (scipy's).
     """
+    from threadpoolctl import threadpool_limits
+
     objective = Objective(check_task(task))
     Q = _begin(task, start, task.seed if seed is None else seed)
     tol, step = real(tol, "tol", above=0), real(step, "step", above=0)
@@ -134,7 +136,8 @@ def minimise(
         raise InputError(f'method must be "lbfgs" or "descent"; got {method!r}')
     most = {"lbfgs": 500, "descent": 3000}[method] if max_steps is None else integer(max_steps, "max_steps")
     course = _Course(objective, most, progress)
-    with np.errstate(over="ignore", invalid="ignore"):  # what diverges says so
+    # products of a vector gain nothing from threads, and the pools of NumPy and of SciPy's L-BFGS get into each other's way
+    with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore"):  # what diverges says so
         Q, steps = _lbfgs(course, Q, tol) if method == "lbfgs" else _descend(course, Q, step, tol)
         found = _found(course, Q, steps, tol)
     return found.or_raise("training") if throw else found
