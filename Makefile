@@ -6,6 +6,7 @@
 # make bench   benchmarks, as ratios to something measured in the same run
 # make lock    pin the dependencies anew, with hashes
 # make lowest  install the lowest versions that pyproject.toml allows, and pass the core tests with them
+# make newer   fetch a newer Python from Debian, install the newest versions, and pass the core tests with them
 # make attack  kill drivers, flip bytes, send nonsense, for minutes: the long form of tests/attack
 # make clean   remove the environment and everything that was made (never the store)
 
@@ -14,8 +15,12 @@ BIN := .venv/bin
 LOCKED := .venv/locked
 READY := .venv/ready
 PYTEST_WORKERS ?= 2
+CORE_TESTS := tests/layers tests/numerics tests/test_inputs.py tests/test_tokens.py tests/store/test_payload.py \
+  tests/store/test_key.py tests/store/test_store.py tests/aim/test_spectrum.py tests/aim/test_state_evolution.py \
+  tests/context/test_theory.py tests/positional/test_bayes.py tests/features/test_kernels.py tests/features/test_regressor.py \
+  tests/recovery/test_layer.py
 
-.PHONY: setup atlas test check docs bench lock lowest attack clean
+.PHONY: setup atlas test check docs bench lock lowest newer attack clean
 .DELETE_ON_ERROR:
 
 setup: $(READY)
@@ -42,9 +47,11 @@ bench: $(READY)
 	@for file in $(filter-out benchmarks/timing.py,$(wildcard benchmarks/*.py)); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 lock: $(READY)
-	$(BIN)/pip-compile --quiet --all-extras --strip-extras --no-annotate --no-header --no-emit-index-url --no-emit-options \
-	  --no-emit-find-links --no-emit-trusted-host --allow-unsafe --output-file requirements.lock pyproject.toml
-	$(BIN)/python .ci/hashes.py requirements.lock
+	@cp requirements.lock .venv/requirements.lock # pins stay unless pyproject.toml asks for others
+	$(BIN)/pip-compile --quiet --extra all --extra dev --strip-extras --no-annotate --no-header --no-emit-index-url --no-emit-options \
+	  --no-emit-find-links --no-emit-trusted-host --allow-unsafe --output-file .venv/requirements.lock pyproject.toml
+	$(BIN)/python .ci/hashes.py .venv/requirements.lock
+	@mv .venv/requirements.lock requirements.lock
 
 lowest: $(READY)
 	@$(PYTHON) -m venv --clear .venv-lowest
@@ -52,9 +59,17 @@ lowest: $(READY)
 	@.venv-lowest/bin/pip install --quiet --disable-pip-version-check --requirement .venv-lowest/requirements.txt
 	@$(BIN)/python -m hatchling build --target wheel --directory .venv-lowest/dist > .venv-lowest/build.log
 	@.venv-lowest/bin/pip install --quiet --disable-pip-version-check --no-deps .venv-lowest/dist/attlas-*.whl
-	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -p no:cacheprovider tests/fuzz tests/layers tests/numerics \
-	  tests/test_inputs.py tests/test_tokens.py tests/store/test_payload.py tests/store/test_key.py tests/store/test_store.py \
-	  tests/aim/test_spectrum.py tests/aim/test_state_evolution.py tests/features/test_regressor.py tests/recovery/test_layer.py
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n $(PYTEST_WORKERS) -p no:cacheprovider \
+	  -W "ignore:Passing a non-Collection iterable" $(CORE_TESTS)
+
+newer: $(READY)
+	@rm -rf .venv-newer .debian-python
+	@$$($(BIN)/python .ci/debian_python.py .debian-python) -m venv --without-pip .venv-newer
+	@$(BIN)/python .ci/lowest.py --newest > .venv-newer/requirements.txt
+	@$(BIN)/pip --python .venv-newer/bin/python install --quiet --disable-pip-version-check --requirement .venv-newer/requirements.txt
+	@$(BIN)/python -m hatchling build --target wheel --directory .venv-newer/dist > .venv-newer/build.log
+	@$(BIN)/pip --python .venv-newer/bin/python install --quiet --disable-pip-version-check --no-deps .venv-newer/dist/attlas-*.whl
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-newer/bin/python -m pytest -q -n $(PYTEST_WORKERS) -p no:cacheprovider $(CORE_TESTS)
 
 attack: $(READY)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 ATTLAS_ATTACK=long ATTLAS_FUZZ=200 $(BIN)/python -m pytest -q -s tests/attack tests/fuzz
@@ -73,5 +88,5 @@ $(LOCKED): requirements.lock
 	@touch $(LOCKED)
 
 clean:
-	rm -rf .venv .venv-lowest site dist docs/_build docs/api .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-lowest .venv-newer .debian-python site dist docs/_build docs/api docs/gallery docs/plots .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -31,14 +31,13 @@ def main() -> None:
 
 
 def _index() -> str:
+    """Return the address that pip asks: set by hand, in its configuration, or its own default."""
+    from pip._internal.models.index import PyPI
+
     asked = subprocess.run(
         [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False
     )
-    return (
-        os.environ.get("PIP_INDEX_URL")
-        or asked.stdout.strip()
-        or sys.exit("name the index: PIP_INDEX_URL=... make lock")
-    )
+    return os.environ.get("PIP_INDEX_URL") or asked.stdout.strip() or str(PyPI.simple_url)
 
 
 def _hashes(index: str, name: str, version: str) -> list[str]:
