@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from attlas.errors import DamagedStore, StoreError
-from attlas.store import Store, check, read
+from attlas.store import Record, Store, check, encode, read
 
 from ..conftest import record
 
@@ -335,3 +335,20 @@ def test_copies_of_a_store_are_equal(filled, tmp_path):
     copy = tmp_path / "copy.db"
     shutil.copy(filled, copy)
     assert check(copy).digest == check(filled).digest
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.0, 3.0, 1e6])
+def test_a_whole_number_of_seconds_survives_a_rebuild(tmp_path, seconds):
+    """SQLite keeps it as an integer; salvage reads the page without SQLite."""
+    path = tmp_path / "a.db"
+    kept = [Record("test.made", 1, {"i": i}, i, encode({"x": 1.0}), seconds, {"attlas": "0"}) for i in range(5)]
+    with Store(path) as store:
+        for each in kept:
+            store.put(each)
+    assert check(path).intact == 5
+    data = bytearray(path.read_bytes())
+    data[63] = 9  # the schema version
+    path.write_bytes(data)
+    with Store(path) as store:
+        assert "its 5 intact results are kept" in store.repaired
+    assert {r.key: r.row() for r in read(path)} == {r.key: r.row() for r in kept}

@@ -1,5 +1,6 @@
 import csv
 import json
+import os
 
 import numpy as np
 import pandas
@@ -93,7 +94,7 @@ def test_integers_stay_integers_where_another_claim_has_no_such_setting(tmp_path
         assert table["point.n"][4] == 7
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "＠SUM(A1)"])
 def test_no_cell_of_csv_is_a_formula(tmp_path, text):
     hostile = Record("test.made", 1, {"law": text}, 0, encode({"label": text, "x": -1.5}), 0.1, {"attlas": text})
     export([hostile], tmp_path / "a.csv")
@@ -132,3 +133,54 @@ def test_bad(tmp_path):
         export([], tmp_path / "a.csv")
     with pytest.raises(InputError, match="folder that exists"):
         export(RECORDS, tmp_path / "no" / "a.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(InputError, match="pipe or device, not a file"):
+        export(RECORDS, tmp_path / "pipe.csv")
+    assert not (tmp_path / "pipe.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("point", "result"),
+    [
+        ({"d": 2**65}, {"x": 1.0}),
+        ({"d": [1, 2**65]}, {"x": 1.0}),
+        ({"d": None}, {"x": 1.0}),
+        ({"d": [None]}, {"x": 1.0}),
+        ({"d": {"a": [1, {"b": None}]}}, {"x": 1.0}),
+        ({"d": 1}, {"x": np.uint64(2**64 - 1)}),
+        ({"d": 1}, {"x": np.array([2**64 - 1, 1], np.uint64)}),
+        ({"d": "\ud800"}, {"x": 1.0}),
+        ({"d": "a\0b"}, {"x": 1.0}),
+        ({"d": ["\ud800"]}, {"x": np.array(["\udfff", "good"])}),
+        ({"d": 1}, {"x": "\ud800"}),
+        ({"d": 1}, {"x": np.array([1 + 2j])}),
+        ({"d": 1}, {"x": 1 + 2j}),
+        ({"d": 1}, {"x": np.array([1.5], np.float16)}),
+        ({"d": 1}, {"x": np.array([True])}),
+        ({"d": 1}, {"x": np.zeros((0, 3))}),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "parquet", "nc"])
+def test_every_value_that_a_store_accepts_can_be_exported(tmp_path, point, result, ending):
+    odd = Record("test.made", 1, point, 0, encode(result), 0.1, {"attlas": "0"})
+    assert export([odd], tmp_path / f"alone.{ending}") == 1
+    assert export([odd, made(3, x=2.0)], tmp_path / f"mixed.{ending}") == 2
+
+
+def test_integers_beyond_64_bits_are_exact(tmp_path):
+    odd = Record("test.made", 1, {"d": 2**65}, 0, encode({"x": np.uint64(2**64 - 1)}), 0.1, {"attlas": "0"})
+    export([odd, made(3, x=-1)], tmp_path / "a.parquet")
+    table = pandas.read_parquet(tmp_path / "a.parquet")
+    assert list(map(int, table["point.d"])) == [2**65, 3]
+    assert list(map(int, table["result.x"])) == [2**64 - 1, -1]
+    data = view([odd, made(3, x=-1)])
+    assert list(map(int, data["d"].values)) == [2**65, 3]
+    assert list(map(int, data["x"].values)) == [2**64 - 1, -1]
+
+
+def test_a_number_in_a_csv_is_a_number_whatever_else_is_in_its_column(tmp_path):
+    points = [{"d": -1}, {"d": "none"}, {"d": -0.5}, {"d": "-1"}, {"d": [-1]}]
+    rows = [Record("test.made", 1, point, 0, encode({"x": 1.0}), 0.1, {"attlas": "0"}) for point in points]
+    export(rows, tmp_path / "a.csv")
+    with open(tmp_path / "a.csv", newline="") as file:
+        assert [row["point.d"] for row in csv.DictReader(file)] == ["-1", "none", "-0.5", "'-1", "[-1]"]

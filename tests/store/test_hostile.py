@@ -1,16 +1,18 @@
 """A store is untrusted input: whoever wrote it could also have sealed it."""
 
+import hashlib
 import io
 import json
 import sqlite3
 import struct
+import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
 
-from attlas.errors import DamagedStore, StoreError
-from attlas.store import Record, Store, check, decode, read
+from attlas.errors import DamagedStore, InputError, StoreError
+from attlas.store import Record, Store, check, decode, export, read, repair, view
 from attlas.store.payload import encode
 from attlas.store.record import COLUMNS, INSERT, seal
 
@@ -21,8 +23,6 @@ def planted(path, **changes):
     """Put a row with unbroken seals into a store, as attlas would not write it."""
     row = dict(zip(COLUMNS, record(0).row(), strict=True)) | changes
     if "key" not in changes:
-        import hashlib
-
         parts = ("claim", "version", "point", "seed")
         text = {name: json.loads(row[name]) if name == "point" else row[name] for name in parts}
         row["key"] = hashlib.sha256(json.dumps(text, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
@@ -61,6 +61,17 @@ def test_what_a_record_says_of_itself_is_checked(tmp_path, changes):
     with pytest.raises(DamagedStore):
         list(read(path))
     assert not check(path).good
+
+
+@pytest.mark.parametrize(
+    "changes", [{"claim": "a\nattlas: all is well"}, {"key": "0\n1"}, {"key": "k" * 10**5}, {"claim": "c" * 10**5}]
+)
+def test_what_a_damaged_record_calls_itself_is_quoted_on_one_line(tmp_path, changes):
+    path = planted(tmp_path / "a.db", **changes)
+    with pytest.raises(DamagedStore) as said:
+        list(read(path))
+    assert "\n" not in str(said.value)
+    assert len(str(said.value)) < 600 + len(str(path))
 
 
 @pytest.mark.parametrize("kind", ["trigger", "view"])
@@ -170,3 +181,131 @@ def test_results_of_settings_that_the_claim_does_not_have_are_damage(fast, tmp_p
     with pytest.raises(DamagedStore, match="settings"):
         measurements(claim, [odd])
     assert lab.expect(lab.plan([claim]), tmp_path / "a.db").planned == 300
+
+
+@pytest.mark.parametrize("name", ["sqlite_stat_evil", "sqlite_stat1"])
+def test_a_trigger_that_is_named_as_statistics_are_is_not_run(filled, name):
+    """SQLite itself refuses to make one, but not to run one that is written into its schema."""
+    text = f"CREATE TRIGGER {name} AFTER INSERT ON results BEGIN DELETE FROM results WHERE id = new.id; END"
+    db = sqlite3.connect(filled)
+    db.execute("PRAGMA writable_schema = ON")
+    db.execute("INSERT INTO sqlite_schema VALUES ('trigger', ?, 'results', 0, ?)", (name, text))
+    db.execute(f"PRAGMA schema_version = {db.execute('PRAGMA schema_version').fetchone()[0] + 1}")
+    db.commit()
+    db.close()
+    for act in (Store, lambda path: list(read(path)), check):
+        with pytest.raises(StoreError, match=r"has a trigger .* attlas did not make"):
+            act(filled)
+
+
+def test_statistics_that_sqlite_adds_are_no_fault(filled):
+    db = sqlite3.connect(filled)
+    db.execute("ANALYZE")
+    db.commit()
+    db.close()
+    assert check(filled).good
+    with Store(filled) as store:
+        assert store.repaired is None
+
+
+def hollow(descr, *shape):
+    return npy(f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        npz(x=hollow("<f8", 1 << 24, 0)),
+        npz(x=hollow("<f8", 1 << 24, 1 << 24, 0)),
+        npz(x=hollow("<f8", 0, 1 << 24)),
+        npz(**{f"x{i}": hollow("<f8", 1 << 15, 0) for i in range(8)}),
+        npz(x=npy("{'descr': '|b1', 'fortran_order': False, 'shape': (1048576, 1, 1, 1), }", bytes(1 << 20))),
+    ],
+    ids=["rows", "rows-of-rows", "columns", "many", "ones"],
+)
+def test_shapes_that_need_no_bytes_are_bounded(data, tmp_path):
+    """They cost nothing to keep, and become lists of lists in an export."""
+    with pytest.raises(DamagedStore, match="cannot be read"):
+        decode(data)
+    path = planted(tmp_path / "a.db", payload=data, payload_sha256=hashlib.sha256(data).hexdigest())
+    for act in (lambda: export(read(path), tmp_path / "a.csv"), lambda: view(read(path))):
+        with pytest.raises(DamagedStore, match="cannot be read"):
+            act()
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (1000, 0), (0, 1000, 7), (1, 0, 1), (2**12, 1, 1, 1)])
+def test_small_shapes_without_entries_are_kept(shape):
+    assert decode(encode({"x": np.zeros(shape)}))["x"].shape == shape
+
+
+def test_what_could_not_be_read_again_is_not_written():
+    for shape in ((1 << 24, 0), (0, 1 << 24), (1 << 20, 1, 1, 1)):
+        with pytest.raises(InputError, match="its shapes"):
+            encode({"x": np.zeros(shape, np.int8)})
+
+
+@pytest.mark.parametrize(
+    ("wide", "tall"),
+    [
+        (np.zeros((1, 60_000), np.int8), np.zeros((60_000, 1), np.int8)),
+        (np.array("x" * 2_000_000), np.array([f"{i}" for i in range(10_000)])),
+        (np.array(["x" * 500_000]), np.array(["y"])),
+    ],
+    ids=["shapes", "depths", "texts"],
+)
+def test_a_view_is_not_mostly_padding(wide, tall):
+    """Two honest results of a megabyte would be padded to gigabytes."""
+    more = 200 if wide.dtype.kind == "U" else 1
+    with pytest.raises(StoreError, match="would be padded to"):
+        view([record(0, x=wide), *(record(i + 1, x=tall) for i in range(more))])
+    assert view([record(0, x=np.zeros((1, 300))), record(1, x=np.zeros((300, 1)))])["x"].shape == (2, 300, 300)
+
+
+def test_text_of_no_width_is_refused_before_room_is_made_for_it():
+    data = npz(x=hollow("<U0", 1 << 22))
+    tracemalloc.start()
+    with pytest.raises(DamagedStore):
+        decode(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def test_a_payload_that_is_sealed_and_cannot_be_read_is_removed_by_repair(tmp_path):
+    data = npz(x=hollow("<f8", 1 << 24, 0))
+    path = planted(tmp_path / "a.db", payload=data, payload_sha256=hashlib.sha256(data).hexdigest())
+    with Store(path) as store:
+        store.put(record(1))
+    health = check(path)
+    assert (health.intact, len(health.damaged)) == (1, 1)
+    with pytest.raises(DamagedStore, match="`attlas store repair` removes it"):
+        view(read(path))
+    assert "its 1 intact results are kept" in repair(path)
+    assert [r.key for r in read(path)] == [record(1).key]
+    assert check(path).good
+    assert repair(path) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"versions": "not json"},
+        {"versions": "[]"},
+        {"versions": '{"numpy":"1.26\\u001b]0;title\\u0007"}'},
+        {"versions": '{"numpy":"' + "1" * 101 + '"}'},
+        {"claim": "../../evil"},
+        {"point": '{"../x":1}'},
+    ],
+    ids=["text", "list", "escape", "long", "claim", "point"],
+)
+def test_a_row_that_attlas_would_not_write_is_removed_when_the_store_is_opened(tmp_path, changes):
+    """It is sealed, so nothing else would ever remove it; the results beside it stay."""
+    path = planted(tmp_path / "a.db", **changes)
+    with pytest.raises(DamagedStore):
+        list(read(path))
+    with Store(path) as store:
+        assert store.repaired
+        assert store.versions() == {}
+        store.put(record(1))
+    assert [r.key for r in read(path)] == [record(1).key]
+    assert check(path).good

@@ -69,3 +69,9 @@ def test_key_is_the_sha256_of_the_canonical_json():
 def test_what_has_no_json_is_refused(bad):
     with pytest.raises(InputError):
         canonical({"x": bad})
+
+
+@given(st.text(), points, st.integers(-5, 10**6), st.integers(0, 100))
+def test_a_key_is_the_digest_of_one_canonical_text(claim, point, seed, version):
+    whole = canonical({"claim": claim, "version": version, "point": point, "seed": seed})
+    assert key(claim, version, point, seed) == hashlib.sha256(whole.encode()).hexdigest()

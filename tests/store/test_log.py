@@ -1,5 +1,6 @@
 """A damaged write-ahead log: SQLite shows what comes before the damage, and a reader must not take that for all."""
 
+import os
 import random
 import shutil
 import subprocess
@@ -7,8 +8,8 @@ import sys
 
 import pytest
 
-from attlas.errors import DamagedStore
-from attlas.store import Store, check, read
+from attlas.errors import DamagedStore, InputError, StoreError
+from attlas.store import Store, check, present, read, stored_keys
 from attlas.store.log import FRAME, HEADER, examine, fault
 
 from ..conftest import record
@@ -104,3 +105,51 @@ def test_what_an_unfinished_transaction_left_is_no_damage(tmp_path):
         assert (tmp_path / "a.db-wal").stat().st_size > 50 * FRAME
         assert fault(path) == ""
         assert len(list(read(path))) == 2
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-lock"])
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_what_is_no_plain_file_beside_a_store_is_refused_and_not_waited_for(filled, suffix, kind):
+    beside = filled.with_name(filled.name + suffix)
+    beside.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(beside)
+    elif kind == "link":
+        beside.symlink_to("/dev/zero")
+    else:
+        beside.mkdir()
+    for act in (Store, lambda path: list(read(path)), check, stored_keys, present):
+        with pytest.raises(InputError, match="beside it is no plain file"):
+            act(filled)
+
+
+def test_a_log_that_attlas_would_not_leave_is_not_read(filled):
+    with open(f"{filled}-wal", "wb") as file:
+        file.truncate(40 << 30)  # it takes no room on the disk
+    for act in (Store, lambda path: list(read(path)), check, stored_keys, present):
+        with pytest.raises(StoreError, match=r"has 42.9 GB, and attlas reads up to 2.1"):
+            act(filled)
+
+
+def test_a_log_is_read_a_few_frames_at_a_time(killed, monkeypatch):
+    """Whatever the number of frames that are in memory, the same is found, in good logs and in damaged ones."""
+    log, rng = (killed.parent / "a.db-wal").read_bytes(), random.Random(1)
+    damaged = []
+    for _ in range(20):
+        data = bytearray(log)
+        data[rng.randrange(HEADER, len(log))] ^= 1 << rng.randrange(8)
+        damaged.append(bytes(data))
+    at_once = [examine(data) for data in (log, *damaged)]
+    assert at_once[0] == ""
+    assert any(at_once)
+    for count in (1, 3):
+        monkeypatch.setattr("attlas.store.log._TOGETHER", count)
+        assert [examine(data) for data in (log, *damaged)] == at_once
+
+
+def test_frames_of_an_earlier_round_alone_are_no_fault(killed):
+    """A log that was begun anew and not yet written to: its frames carry other salts than its head."""
+    log = bytearray((killed.parent / "a.db-wal").read_bytes())
+    for start in range(HEADER, len(log) - FRAME + 1, FRAME):
+        log[start + 8 : start + 16] = b"\xff" * 8
+    assert examine(bytes(log)) == ""

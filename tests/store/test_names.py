@@ -116,3 +116,23 @@ def test_a_copied_lock_file_means_nothing(filled, tmp_path):
     shutil.copy(filled, tmp_path / "b.db")
     with Store(tmp_path / "b.db") as store:
         assert len(store.keys()) == 60
+
+
+@pytest.mark.parametrize("act", [Store, lambda path: list(read(path)), check], ids=["write", "read", "check"])
+def test_links_that_lead_nowhere_are_a_sentence(tmp_path, act):
+    circle, away = tmp_path / "circle.db", tmp_path / "away.db"
+    circle.symlink_to(circle)
+    away.symlink_to(tmp_path / "gone" / "a.db")
+    with pytest.raises(InputError, match="in a circle"):
+        act(circle)
+    with pytest.raises(InputError, match="there is no folder"):
+        act(away)
+
+
+def test_a_link_to_a_file_that_is_not_there_yet_makes_it(tmp_path):
+    link = tmp_path / "link.db"
+    link.symlink_to(tmp_path / "a.db")
+    with Store(link) as store:
+        store.put(record(0))
+    assert len(list(read(tmp_path / "a.db"))) == 1
+    assert link.is_symlink()

@@ -1,10 +1,11 @@
 import datetime
 import io
+import time
 import zipfile
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -20,6 +21,13 @@ scalars = (
     | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 )  # fmt: skip
 results = st.dictionaries(names, arrays | scalars, max_size=5)
+
+
+@settings(max_examples=1)
+@given(st.just(0.3))
+def test_an_example_may_take_its_time(seconds):
+    """Longer than Hypothesis allows by default: on a busy machine any example does."""
+    time.sleep(seconds)
 
 
 @given(results)

@@ -1,5 +1,6 @@
 """Opening the file: for one writer among several, or for reading only. SQLite's errors become sentences here."""
 
+import errno
 import os
 import sqlite3
 import stat
@@ -10,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from attlas.errors import DamagedStore, InputError, StoreError
-from attlas.store import schema
+from attlas.store import log, schema
 from attlas.store.payload import LARGEST
 from attlas.store.presence import read_raw
 from attlas.store.salvage import sealed_records
@@ -71,12 +72,37 @@ def read(path: Path) -> sqlite3.Connection:
     raise DamagedStore(f"{path}: damaged; `attlas store check` says what, `attlas run` keeps what is intact")
 
 
+def present(path: Path | str) -> bool:
+    """Return whether there is a store with anything in it at a path; refuse what no store can be, as `check_path` does.
+
+    Examples
+    --------
+    >>> from attlas import store
+    >>> store.present("no-such-store.db")
+    False
+    """
+    path = Path(path)
+    if not path.exists():
+        return False
+    check_path(path)
+    return path.stat().st_size > 0
+
+
 def check_path(path: Path) -> None:
-    """Refuse what is no plain file of one name, and a file in a folder that does not exist."""
+    """Refuse anything but a plain file with one name, a file in a missing folder, and a log that is not a plain file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from attlas import store
+    >>> store.check_path(Path("attlas.db"))  # a folder, a pipe or a file with hard links would raise
+    """
+    _check_links(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the path of a file, such as {path / 'attlas.db'}")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}")
+    _check_beside(path)
     if not path.exists():
         return
     found = path.stat()
@@ -87,6 +113,38 @@ def check_path(path: Path) -> None:
             f"{path} has {found.st_nlink} names (hard links), and each would have a log of its own: results written"
             " under one are not seen under the other; remove the other names, or make a copy with `attlas store copy`"
         )
+
+
+def _check_links(path: Path) -> None:
+    """Refuse a symbolic link that leads to itself, and one into a folder that does not exist."""
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise InputError(f"{path}: its symbolic links lead in a circle; give the path of a file") from error
+    if path.is_symlink() and not (target := path.resolve()).parent.is_dir():
+        raise InputError(f"{path}: it is a link to {target}, and there is no folder {target.parent}")
+
+
+def _check_beside(path: Path) -> None:
+    """Refuse files beside a store that SQLite and attlas would open, if neither can have made them."""
+    for suffix in ("-wal", "-shm", "-lock"):
+        beside = Path(f"{path.resolve()}{suffix}")
+        try:
+            found = beside.lstat()
+        except FileNotFoundError:
+            continue
+        if not stat.S_ISREG(found.st_mode):
+            raise InputError(
+                f"{path}: {beside.name} beside it is no plain file but a folder, link, pipe, socket or device, which attlas"
+                " did not make; move it away"
+            )
+        if suffix == "-wal" and found.st_size > log.LARGEST:
+            raise StoreError(
+                f"{path}: its log {beside.name} has {found.st_size / 1e9:.3g} GB, and attlas reads up to"
+                f" {log.LARGEST / 1e9:.2g}; if a run of yours wrote it, fold it into the store with"
+                f" `sqlite3 {path} 'PRAGMA wal_checkpoint(TRUNCATE)'`; if not, move it away"
+            )
 
 
 def _set_aside(path: Path, found: os.stat_result) -> int:
@@ -145,7 +203,7 @@ def _sentence(error: sqlite3.Error, path: Path) -> StoreError:
 
 def _connect_read_only(path: Path) -> sqlite3.Connection | None:
     """Return a read-only connection, or None if the file is no SQLite database."""
-    name, log = quote(str(path)), Path(f"{path}-wal")
+    name, beside = quote(str(path)), Path(f"{path}-wal")
     for options in ("mode=ro", "mode=ro&immutable=1"):  # the second for a folder that cannot be written to
         db = sqlite3.connect(
             f"file:{name}?{options}", uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
@@ -158,7 +216,7 @@ def _connect_read_only(path: Path) -> sqlite3.Connection | None:
             db.close()
             if "immutable" in options:
                 raise
-            if log.exists() and log.stat().st_size:
+            if beside.exists() and beside.stat().st_size:
                 raise StoreError(
                     "a run that was killed left results in its log, which cannot be read in a folder that cannot be"
                     " written to; copy the file and its -wal to another folder"

@@ -13,22 +13,35 @@ from attlas.store.view import view
 
 FORMATS = {".csv": "CSV", ".parquet": "Parquet", ".nc": "NetCDF"}
 _TOGETHER = 5000  # rows of a Parquet file that are in memory at a time
-_FORMULA = ("=", "+", "-", "@", "\t")
+_FORMULA = tuple("=+-@\t\n＝＋－＠")  # some spreadsheets read the wide ones as the others
 
 
 def export(records: Iterable[Record], target: Path | str) -> int:
     """Write records to a file whose ending chooses the format; return how many.
 
     CSV and Parquet have one row per result, settings prefixed ``point.`` and results ``result.``; arrays are lists in
-    Parquet, JSON in CSV and wherever a column mixes kinds. In CSV a text that a spreadsheet would take for a formula begins
-    with an apostrophe. NetCDF is the Dataset that `attlas.store.view` gives; records of several claims or versions become
-    one file each, ``results.CLAIM-vVERSION.nc`` for the target ``results.nc``. A file appears whole or not at all.
+    Parquet and JSON in CSV. A column of Parquet that mixes kinds, or has integers beyond 64 bits, is JSON. In CSV, text that
+    a spreadsheet would take for a formula begins with an apostrophe; a number never does. NetCDF is the Dataset that
+    `attlas.store.view` gives; records of several claims or versions become one file each, ``results.CLAIM-vVERSION.nc`` for
+    the target ``results.nc``. A file appears whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from attlas import lab, store
+    >>> from attlas.claims import find
+    >>> records = lab.shipped(find(["features.invariance"]))[:5]
+    >>> with tempfile.TemporaryDirectory() as folder: print(store.export(records, f"{folder}/results.csv"))
+    ...
+    5
     """
     target, records = Path(target), iter(records)
     if target.suffix not in FORMATS:
         raise InputError(f"{target}: the ending chooses the format; use one of {', '.join(FORMATS)}")
-    if target.is_dir() or not target.parent.is_dir():
+    if not target.parent.is_dir():
         raise InputError(f"{target}: give a file in a folder that exists")
+    if target.exists() and not target.is_file():
+        raise InputError(f"{target} is a folder, pipe or device, not a file; give another name")
     first = next(records, None)
     if first is None:
         raise InputError("there are no results to export; `attlas run` makes some")

@@ -14,8 +14,28 @@ Point = dict[str, Any]
 
 
 def key(claim: str, version: int, point: Mapping[str, Any], seed: int) -> str:
-    """Return the SHA-256 (hex) of the canonical JSON of (claim, version, point, seed)."""
-    text = canonical({"claim": claim, "version": version, "point": point, "seed": seed})
+    """Return the SHA-256 (hex) of the canonical JSON of (claim, version, point, seed).
+
+    Examples
+    --------
+    >>> from attlas import store
+    >>> store.key("aim.width", 1, {"d": 50}, seed=0)[:12]
+    '4332062ef22d'
+    """
+    return key_of_text(claim, version, canonical(point), seed)
+
+
+def key_of_text(claim: str, version: int, point: str, seed: int) -> str:
+    """Return the key of a point whose canonical JSON is known: many seeds share it, and a stored row has it.
+
+    Examples
+    --------
+    >>> from attlas import store
+    >>> one = store.key_of_text("aim.width", 1, store.canonical({"d": 50}), seed=0)
+    >>> one == store.key("aim.width", 1, {"d": 50}, seed=0)
+    True
+    """
+    text = f'{{"claim":{json.dumps(claim)},"point":{point},"seed":{canonical(seed)},"version":{canonical(version)}}}'
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -24,7 +44,15 @@ def canonical(value: Any) -> str:
 
     Equal values give equal texts: 1 and 1.0 are one number (below 2^53, where floats stop being exact), -0.0 is 0, tuples
     are lists, NumPy scalars are their values. True is not 1. Not-a-number and infinities have no JSON and are refused.
+
+    Examples
+    --------
+    >>> from attlas import store
+    >>> store.canonical({"d": 8, "alpha": 0.5})
+    '{"alpha":0.5,"d":8}'
     """
+    if type(value) is int:
+        return str(value)
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 

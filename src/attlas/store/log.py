@@ -5,18 +5,21 @@ knowing. Here the frames are looked at as they are: those of the present round c
 of a transaction is marked, and each continues a checksum over all before it (sqlite.org/fileformat2.html, section 4).
 """
 
+import io
 import time
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 PAGE = 4096
+LARGEST = 2 << 30  # bytes of a log; SQLite folds it into the file at four million
 HEADER, FRAME_HEADER = 32, 24
 FRAME = FRAME_HEADER + PAGE
 _MAGIC = {0x377F0682: "<u4", 0x377F0683: ">u4"}  # the order of bytes in which sums are made
+_TOGETHER = 2048  # frames that are in memory at a time: all of a log as SQLite leaves it
 _TRIES, _PAUSE = 12, 0.03  # a writer at work is in the middle of a frame for microseconds
 
 
@@ -28,10 +31,10 @@ def fault(path: Path) -> str:
         if attempt:
             time.sleep(_PAUSE)
         try:
-            data = log.read_bytes()
+            with log.open("rb") as file:
+                found = _examine(file)
         except FileNotFoundError:
             return ""
-        found = examine(data)
         if not found:
             return ""
     return found
@@ -39,38 +42,56 @@ def fault(path: Path) -> str:
 
 def examine(data: bytes) -> str:
     """Return what is wrong with these bytes of a log."""
-    count = max(0, len(data) - HEADER) // FRAME
-    if not count:
+    return _examine(io.BytesIO(data))
+
+
+def _examine(file: BinaryIO) -> str:
+    """Return what is wrong with a log, read a few frames at a time: it may be larger than memory."""
+    data = file.read(HEADER)
+    words = _frames(file)
+    if not len(words):
         return ""
-    order = _MAGIC.get(int.from_bytes(data[:4], "big"))
-    words = np.frombuffer(data, np.uint8, count * FRAME, HEADER).reshape(count, FRAME)
-    head = _sums(np.frombuffer(data, order, 6).reshape(1, 3, 2), (0, 0))[0] if order else None
-    if head != _pair(data, 24):
+    order = _MAGIC.get(int.from_bytes(data[:4], "big"), "")
+    running = _sums(np.frombuffer(data, order, 6).reshape(1, 3, 2), (0, 0))[0] if order else None
+    if running is None or running != _pair(data, 24):
         return "the head of its log is damaged, so that SQLite shows nothing of it"
-    salts: NDArray[np.bool_] = np.equal(words[:, 8:16], np.frombuffer(data, np.uint8, 8, 16))
-    present: NDArray[np.bool_] = np.asarray(salts.all(axis=1))
-    valid = _valid(words, present, order or "", head)
-    marked: NDArray[np.bool_] = np.asarray(words[:, 4:8].any(axis=1))
-    # one salt of two is no older round's: the other was altered
-    lost = int(np.sum(marked[valid:] & (salts[valid:, :4].all(axis=1) | salts[valid:, 4:].all(axis=1))))
-    if not lost and valid < count and _unmarked(words[valid], order or "", _before(words, valid, head)):
+    lost, first = 0, None  # the first frame that SQLite does not read
+    while len(words):
+        salts: NDArray[np.bool_] = np.equal(words[:, 8:16], np.frombuffer(data, np.uint8, 8, 16))
+        valid = 0
+        if first is None:
+            valid, running = _valid(words, np.asarray(salts.all(axis=1)), order, running)
+            first = words[valid].copy() if valid < len(words) else None
+        marked: NDArray[np.bool_] = np.asarray(words[:, 4:8].any(axis=1))
+        # one salt of two is no older round's: the other was altered
+        lost += int(np.sum(marked[valid:] & (salts[valid:, :4].all(axis=1) | salts[valid:, 4:].all(axis=1))))
+        words = _frames(file)
+    if not lost and first is not None and _unmarked(first, order, running):
         lost = 1
     return f"SQLite cannot read the last {lost} transactions of its log" if lost else ""
 
 
-def _valid(words: NDArray[np.uint8], present: NDArray[np.bool_], order: str, head: tuple[int, int]) -> int:
-    """Return how many frames continue the checksum."""
-    running = head
+def _frames(file: BinaryIO) -> NDArray[np.uint8]:
+    """Return the next frames of a log, a row each; what is left of one that was cut short is none."""
+    data = file.read(_TOGETHER * FRAME)
+    count = len(data) // FRAME
+    return np.frombuffer(data, np.uint8, count * FRAME).reshape(count, FRAME)
+
+
+def _valid(
+    words: NDArray[np.uint8], present: NDArray[np.bool_], order: str, running: tuple[int, int]
+) -> tuple[int, tuple[int, int]]:
+    """Return how many frames continue the checksum, and the checksum after them."""
     last = len(words) if present.all() else int(np.argmin(present))
-    for start in range(0, last, 512):
-        block = words[start : min(start + 512, last)]
-        summed = np.concatenate([block[:, :8], block[:, FRAME_HEADER:]], axis=1).view(order).reshape(len(block), -1, 2)
-        stored = block[:, 16:24].copy().view(">u4")
-        for i, sums in enumerate(_sums(summed, running)):
-            if sums != (int(stored[i, 0]), int(stored[i, 1])):
-                return start + i
-            running = sums
-    return last
+    block = words[:last]
+    summed = np.concatenate([block[:, :8], block[:, FRAME_HEADER:]], axis=1).view(order)
+    summed = summed.reshape(last, (8 + PAGE) // 8, 2)
+    stored = block[:, 16:24].copy().view(">u4")
+    for i, sums in enumerate(_sums(summed, running)):
+        if sums != (int(stored[i, 0]), int(stored[i, 1])):
+            return i, running
+        running = sums
+    return last, running
 
 
 def _unmarked(frame: NDArray[np.uint8], order: str, before: tuple[int, int]) -> bool:
@@ -83,10 +104,6 @@ def _unmarked(frame: NDArray[np.uint8], order: str, before: tuple[int, int]) -> 
         if _sums(summed, before)[0] == stored:
             return True
     return False
-
-
-def _before(words: NDArray[np.uint8], index: int, head: tuple[int, int]) -> tuple[int, int]:
-    return _pair(words[index - 1].tobytes(), 16) if index else head
 
 
 def _pair(data: bytes, at: int) -> tuple[int, int]:

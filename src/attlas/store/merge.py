@@ -46,6 +46,12 @@ def copy(source: Path | str, target: Path | str) -> int:
         If there is a file at `target`.
     DamagedStore
         If a result is not what was written; nothing is then left at `target`.
+
+    Examples
+    --------
+    >>> from attlas import store
+    >>> store.copy("attlas.db", "backup.db")
+    3
     """
     source, target = Path(source), Path(target)
     check_path(target)
@@ -76,6 +82,14 @@ def merge(target: Path | str, sources: Sequence[Path | str]) -> Merged:
     ------
     DamagedStore
         If any result of a source is not what was written; the target is then as it was.
+
+    Examples
+    --------
+    >>> from attlas import store
+    >>> store.copy("attlas.db", "all.db")
+    3
+    >>> store.merge("all.db", ["other.db"]).added  # of three: one was there
+    2
     """
     target, stores = Path(target), [Path(source) for source in sources]
     for source in stores:

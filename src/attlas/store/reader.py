@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attlas.errors import DamagedStore
 from attlas.store import connection, log, schema
-from attlas.store.record import Record, verified
+from attlas.store.record import Record, shown, verified
 
 _TOGETHER = 200  # rows that are fetched at a time
 
@@ -23,6 +23,12 @@ def read(path: Path | str, claims: Iterable[str] | None = None) -> Iterator[Reco
     DamagedStore
         At the first result that is not what was written, or before any if the log beside the file holds results that
         SQLite would leave out.
+
+    Examples
+    --------
+    >>> from attlas import store
+    >>> [record.seed for record in store.read("attlas.db", ["features.invariance"])]
+    [0, 1, 2]
     """
     path = Path(path)
     with connection.explained(path):
@@ -42,7 +48,14 @@ def read(path: Path | str, claims: Iterable[str] | None = None) -> Iterator[Reco
 
 
 def stored_keys(path: Path | str) -> set[str]:
-    """Return the keys of all results in a store, without reading the results."""
+    """Return the keys of all results in a store, without reading the results.
+
+    Examples
+    --------
+    >>> from attlas import store
+    >>> len(store.stored_keys("attlas.db"))
+    3
+    """
     path = Path(path)
     with connection.explained(path), closing(connection.read(path)) as db:
         refuse_damaged_log(path)
@@ -77,6 +90,6 @@ def _verified(row: tuple[object, ...], path: Path) -> Record:
         return verified(row)
     except DamagedStore as error:
         raise DamagedStore(
-            f"{path}: the result {row[0]} of {row[1]} is damaged ({error});"
-            " `attlas store check` lists all, `attlas run` computes them again"
+            f"{path}: the result {shown(row[0])} of {shown(row[1])} is damaged ({error});"
+            " `attlas store check` lists all, `attlas store repair` removes them, `attlas run` then computes them again"
         ) from error

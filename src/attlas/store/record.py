@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from attlas.errors import DamagedStore
-from attlas.store.key import Point, canonical, key
+from attlas.store.key import Point, canonical, key, key_of_text
 from attlas.store.payload import Result, decode
 
 COLUMNS = ("key", "claim", "version", "point", "seed", "payload", "payload_sha256", "seconds", "versions", "seal")
@@ -57,7 +57,17 @@ class Record:
     @cached_property
     def result(self) -> Result:
         """The numbers and arrays that were computed."""
-        return decode(self.payload)
+        return self.decoded()
+
+    def decoded(self) -> Result:
+        """Return the numbers and arrays that were computed, without keeping them: of many records they fill the memory."""
+        try:
+            return decode(self.payload)
+        except DamagedStore as error:  # its seal is unbroken: it was written so
+            raise DamagedStore(
+                f"the result {self.key} of {self.claim} is damaged ({error});"
+                " `attlas store repair` removes it, `attlas run` then computes it again"
+            ) from error
 
     def row(self) -> tuple[Any, ...]:
         """Return the row of the store that holds this record, in the order of `COLUMNS`."""
@@ -111,14 +121,21 @@ def verified(row: tuple[Any, ...]) -> Record:
     try:
         point, versions = json.loads(point_text), _versions(versions_text)
         _check(claim, version, point, seed, seconds, versions)
-        record = Record(claim, version, point, seed, payload, seconds, versions)
-        if record.key != key_:
+        record = Record(claim, version, point, seed, payload, float(seconds), versions)
+        if key_of_text(claim, version, point_text, seed) != key_ or not _is_canonical(point_text):
             raise DamagedStore("its settings do not match its key")
+        record.__dict__["key"] = key_  # what the cached property would compute again
     except DamagedStore:
         raise
     except Exception as error:  # JSON that is none, or too deep
         raise DamagedStore(f"it cannot be read ({error})") from error
     return record
+
+
+@lru_cache(maxsize=4096)
+def _is_canonical(text: str) -> bool:
+    """Return whether a point is written as attlas writes it; the seeds of a point share its text."""
+    return canonical(json.loads(text)) == text
 
 
 @lru_cache(maxsize=256)
@@ -131,9 +148,19 @@ def _check(claim: Any, version: Any, point: Any, seed: Any, seconds: Any, versio
     """Refuse what attlas would not have written: names become names of files, groups and columns."""
     if not isinstance(claim, str) or not NAME.fullmatch(claim):
         raise DamagedStore(f"{claim!r:.80} is no id of a claim")
-    if not all(isinstance(value, int) for value in (version, seed)) or not isinstance(seconds, float):
+    # SQLite keeps a whole number of seconds as an integer, and a page read without SQLite shows it so
+    if not all(isinstance(value, int) for value in (version, seed)) or not isinstance(seconds, int | float):
         raise DamagedStore("its version, seed or seconds is no number")
     if not isinstance(point, dict) or not all(name.isidentifier() and len(name) <= LONGEST for name in point):
         raise DamagedStore("its settings are not named as settings are")
-    if not isinstance(versions, dict) or not all(isinstance(value, str) for value in versions.values()):
+    if not isinstance(versions, dict) or not all(_is_name(text) for pair in versions.items() for text in pair):
         raise DamagedStore("the versions that it was made with cannot be read")
+
+
+def shown(text: Any) -> str:
+    """Return the key or the claim of a row as a sentence quotes it: anybody may have written it, with lines of its own."""
+    return text if _is_name(text) else f"{text!r:.80}"
+
+
+def _is_name(text: Any) -> bool:
+    return isinstance(text, str) and len(text) <= LONGEST and text.isprintable()

@@ -61,12 +61,14 @@ def rebuild(path: Path) -> tuple[int, Path]:
 
 
 def sealed_records(path: Path) -> Iterator[Record]:
-    """Yield every committed record of a store file and its log whose seals are intact; some more than once."""
+    """Yield every committed record of a store file and its log that is intact and can be read; some more than once."""
     for row in _all_rows(path):
         try:
-            yield verified(row)
+            record = verified(row)
+            record.decoded()
         except DamagedStore:
             continue
+        yield record
 
 
 def broken_keys(path: Path) -> dict[str, str]:

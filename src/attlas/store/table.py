@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 
 from attlas.store.key import canonical
-from attlas.store.payload import decode
 from attlas.store.record import Record
 
 _FRONT, _BACK = ("claim", "version", "seed"), ("seconds", "versions", "key")
@@ -37,7 +36,7 @@ class Table:
             "version": record.version,
             "seed": record.seed,
             **{f"point.{name}": _cell(value) for name, value in record.point.items()},
-            **{f"result.{name}": _cell(value) for name, value in decode(record.payload).items()},
+            **{f"result.{name}": _cell(value) for name, value in record.decoded().items()},
             "seconds": record.seconds,
             "versions": canonical(record.versions),
             "key": record.key,
@@ -63,11 +62,13 @@ class Table:
             return "float", depth
         empty = [depth for base, depth in self._kinds[name] if base == "empty"]
         found = next(iter(kinds))
+        if found[0] in ("large", "other"):
+            return "str", 0
         return found if len(kinds) == 1 and max(empty, default=0) <= found[1] else ("str", 0)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows, their values of the kind of their column."""
-        mixed = {name for name in self._kinds if self.kind(name) == ("str", 0)}
+        """Yield the rows, their values of the kind of their column; as text a number is itself in every column."""
+        mixed = set() if self.as_text else {name for name in self._kinds if self.kind(name) == ("str", 0)}
         self._spool.seek(0)
         for line in self._spool:
             row = json.loads(line)
@@ -90,8 +91,22 @@ def _cell(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind == "c":
         value = value.astype(str)
     if isinstance(value, np.ndarray):
-        value = value.tolist()
-    return str(value) if isinstance(value, complex) else value
+        return _texts(value.tolist()) if value.dtype.kind == "U" else value.tolist()
+    return str(value) if isinstance(value, complex) else _texts(value)
+
+
+def _texts(value: Any) -> Any:
+    """Return a value with every text in it as a file can hold it."""
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, dict):
+        return {_texts(name): _texts(item) for name, item in value.items()}
+    return [_texts(item) for item in value] if isinstance(value, list) else value
+
+
+def encodable(text: str) -> str:
+    """Return a text with an escape for what no file of text holds: halves of characters, and NUL."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def _kinds(value: Any, depth: int = 0) -> set[tuple[str, int]]:

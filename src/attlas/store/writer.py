@@ -7,11 +7,29 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from attlas.errors import DamagedStore, StoreError
+from attlas.errors import DamagedStore, InputError, StoreError
 from attlas.store import connection, salvage
 from attlas.store.check import intact
 from attlas.store.presence import Presence
 from attlas.store.record import INSERT, Record
+
+
+def repair(path: Path | str) -> str | None:
+    """Rebuild a store from its intact results if anything in it is damaged; return what was done, None if nothing was.
+
+    Opening a store does the same, except that it does not decode results whose seals are unbroken. Nobody but one who seals
+    what attlas does not write makes such a result that cannot be decoded; here it is removed, too.
+
+    Examples
+    --------
+    >>> from attlas import store
+    >>> store.repair("attlas.db") is None  # nothing was damaged
+    True
+    """
+    if not connection.present(path):
+        raise InputError(f"{path}: there is no store here; `attlas run` makes one")
+    with Store(path, thorough=True) as store:
+        return store.repaired
 
 
 class Store:
@@ -25,6 +43,8 @@ class Store:
     ----------
     path : Path or str
         Created if it does not exist.
+    thorough : bool, default False
+        Decode every result as well, which takes several times as long: see `repair`.
 
     Raises
     ------
@@ -34,10 +54,10 @@ class Store:
         If the file is another program's, of a newer attlas, or cannot be written.
     """
 
-    def __init__(self, path: Path | str) -> None:
-        self.path = Path(path).resolve()
+    def __init__(self, path: Path | str, *, thorough: bool = False) -> None:
+        connection.check_path(Path(path))  # before links are followed, which may lead nowhere
+        self.path, self._thorough = Path(path).resolve(), thorough
         self.repaired: str | None = None
-        connection.check_path(self.path)
         sound = self._intact()  # refuses a file that is not ours before anything is written beside it
         self._presence = Presence(self.path)
         db = None
@@ -164,7 +184,7 @@ class Store:
             return connection.write(self.path)
 
     def _intact(self) -> bool:
-        return not self.path.exists() or not self.path.stat().st_size or intact(self.path)
+        return not self.path.exists() or not self.path.stat().st_size or intact(self.path, thorough=self._thorough)
 
     def _rebuild(self, unless: Callable[[], bool]) -> None:
         if not self._presence.alone():
