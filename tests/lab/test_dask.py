@@ -1,5 +1,7 @@
 """On a real scheduler with two worker processes on loopback."""
 
+import contextlib
+import gc
 import os
 import random
 import signal
@@ -7,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import warnings
 from contextlib import ExitStack
 
 import pytest
@@ -128,3 +131,28 @@ def test_a_cluster_on_this_host_goes_with_its_run(fast, tmp_path):
     with pytest.raises(InputError, match="no Dask scheduler answers at"):
         lab.run(["test.fast"], "full", store=tmp_path / "a.db", executor="dask", scheduler="tcp://127.0.0.1:1")
     assert dask.config.get("scheduler", None) == settings  # what else uses Dask here goes on as before
+
+
+@pytest.mark.parametrize("address", ["nonsense", "tls://127.0.0.1:9"])
+def test_a_client_that_could_not_be_made_is_closed_at_once(address):
+    """Left to be collected, it is closed by whichever thread that happens in, which may be its own, and waits for itself."""
+    from distributed import Client
+
+    others = {id(found) for found in gc.get_objects() if type(found) is Client}
+    with pytest.raises(InputError, match="no Dask scheduler answers at"):
+        lab.run(["features.invariance"], executor="dask", scheduler=address)
+    made = [found for found in gc.get_objects() if type(found) is Client and id(found) not in others]
+    assert [client.status for client in made] in ([], ["closed"])
+
+
+def test_a_warning_of_dask_does_not_end_its_start(fast, tmp_path, monkeypatch):
+    """Such as that the disk is slow, where warnings are errors; a test failed at random by it."""
+
+    @contextlib.contextmanager
+    def slow(*_):
+        yield
+        warnings.warn("this is taking a surprisingly long time", stacklevel=2)
+
+    monkeypatch.setattr("distributed.core.warn_on_duration", slow)
+    summary = lab.run(["test.fast"], "full", store=tmp_path / "a.db", executor="dask", workers=1, grid={"i": [1]})
+    assert summary.computed == 1

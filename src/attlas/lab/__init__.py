@@ -10,6 +10,8 @@ from attlas.lab.run import EXECUTORS as EXECUTORS
 from attlas.lab.run import Executor as Executor
 from attlas.lab.run import Expectation as Expectation
 from attlas.lab.run import Summary as Summary
+from attlas.lab.run import check_timeout as check_timeout
+from attlas.lab.run import check_versions as check_versions
 from attlas.lab.run import choose as choose
 from attlas.lab.run import expect as expect
 from attlas.lab.run import run as run

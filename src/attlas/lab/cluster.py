@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,8 +85,9 @@ def ready_workers(client: Any) -> None:
         client.register_plugin(Ready())
 
 
-def connect(scheduler: str | None, workers: int) -> Any:
-    """Return a Dask client: of a scheduler by address, or of a cluster of `workers` processes on this host.
+@contextlib.contextmanager
+def connect(scheduler: str | None, workers: int) -> Iterator[Any]:
+    """Give a Dask client: of a scheduler by address, or of a cluster of `workers` processes here, which ends with it.
 
     Raises
     ------
@@ -94,7 +96,7 @@ def connect(scheduler: str | None, workers: int) -> Any:
     """
     try:
         import dask
-        from distributed import Client
+        from distributed import LocalCluster
     except ImportError as error:
         raise AttlasError('this executor needs Dask: pip install "attlas[lab]"') from error
     dask.config.set({"distributed.scheduler.allowed-failures": MOST_DEATHS})
@@ -102,9 +104,11 @@ def connect(scheduler: str | None, workers: int) -> Any:
         if name.split(".")[0] == "distributed":  # what matters to a person is said by the driver
             logging.getLogger(name).setLevel(logging.CRITICAL)
     if scheduler is None:
-        with ignored_interrupts():
-            client = Client(  # a cluster of its own, which goes with it
-                set_as_default=False,  # what else uses Dask in this process is not ours to send there
+        with ignored_interrupts(), warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # such as that of a slow disk, which ends the start where warnings are errors
+            own = LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
                 host="127.0.0.1",
@@ -112,26 +116,41 @@ def connect(scheduler: str | None, workers: int) -> Any:
                 dashboard_address="127.0.0.1:0",
                 worker_dashboard_address="127.0.0.1:0",
             )
-        ready_workers(client)
-        return client
+        with own, client_of(own) as client:
+            ready_workers(client)
+            yield client
+        return
     try:
-        client = Client(scheduler, timeout=5, set_as_default=False)
-    except (OSError, ValueError, TimeoutError, ImportError) as error:
+        client = client_of(scheduler, timeout=5)
+    except (OSError, ValueError, TypeError, ImportError) as error:
         raise InputError(f"no Dask scheduler answers at {scheduler}; start one with `dask scheduler`") from error
-    try:
-        client.wait_for_workers(1, timeout=10)
-    except TimeoutError as error:
-        client.close()
-        raise InputError(f"the scheduler at {scheduler} has no workers; start some: dask worker {scheduler}") from error
-    ready_workers(client)
-    return client
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=10)
+        except TimeoutError as error:
+            raise InputError(
+                f"the scheduler at {scheduler} has no workers; start some: dask worker {scheduler}"
+            ) from error
+        ready_workers(client)
+        yield client
 
 
-def client_of(jobqueue: Any, **options: Any) -> Any:
-    """Return a Dask client of a cluster that is there."""
+def client_of(cluster: Any, **options: Any) -> Any:
+    """Return a Dask client of a cluster, or of the scheduler at an address.
+
+    One that cannot be made is closed here. Left to itself it is closed when it is collected, by whichever thread that
+    happens in, which may be its own and wait for itself.
+    """
     from distributed import Client
 
-    return Client(jobqueue, **options)
+    client = Client.__new__(Client)
+    try:
+        client.__init__(cluster, set_as_default=False, **options)  # what else uses Dask here is not ours to send there
+    except BaseException:
+        with contextlib.suppress(Exception):
+            client.close()
+        raise
+    return client
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from attlas.claims import Claim, Cost, Tier
 from attlas.errors import InputError
 from attlas.inputs import integer
-from attlas.store import canonical, key
+from attlas.store import canonical, key_of_text
 
 SEEDS_PER_RUN = 1000
 LARGEST_RUN = 10**12  # so that every seed fits the store's 64 bits
@@ -49,6 +49,14 @@ def plan(
         How many seeds at each point, instead of the tier's.
     runs : int, default 1
         How many runs, numbered from `seed` on, one after the other.
+
+    Examples
+    --------
+    >>> from attlas import lab
+    >>> from attlas.claims import find
+    >>> tasks = lab.plan(find(["features.invariance"]), grid={"d": [8]}, seeds=2)
+    >>> sorted({(task.point["d"], task.seed) for task in tasks})
+    [(8, 0), (8, 1)]
     """
     if integer(seed, "seed", least=0) + integer(runs, "runs") - 1 > LARGEST_RUN:
         raise InputError(f"seed must be at most {LARGEST_RUN}; got {seed}")
@@ -70,8 +78,9 @@ def _cells(
         for changes in _combinations(grid):
             settings = _validated(claim, point.model_dump() | changes)
             data, cost = settings.model_dump(mode="json"), claim.cost(settings)
+            text = canonical(data)
             for s in range(SEEDS_PER_RUN * seed, SEEDS_PER_RUN * seed + count):
-                yield Cell(claim, data, s, key(claim.id, claim.version, data, s), cost)
+                yield Cell(claim, data, s, key_of_text(claim.id, claim.version, text, s), cost)
 
 
 def _combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TextIO
 
+from attlas.text import printable
+
 
 class Display(Protocol):
     """What the driver tells: how much is done, and things worth a line."""
@@ -42,7 +44,7 @@ class _Bar:
         self._bar.update(self._task, completed=done, left="" if left is None else f"about {duration(left)} left")
 
     def note(self, text: str) -> None:
-        self._bar.console.print(text, markup=False, highlight=False)
+        self._bar.console.print(printable(text), markup=False, highlight=False)
 
 
 class _Lines:
@@ -60,7 +62,7 @@ class _Lines:
             self._said, self._when = done, now
 
     def note(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        print(printable(text), file=self._stream, flush=True)
 
 
 def duration(seconds: float) -> str:

@@ -19,11 +19,13 @@ from attlas.lab.plan import Cell, plan
 from attlas.lab.progress import Display, progress
 from attlas.lab.slurm import slurm_cluster, slurm_settings
 from attlas.lab.verdicts import stored_point
-from attlas.store import Record, Store, read, stored_keys
+from attlas.store import Record, Store, present, read, stored_keys
 
 Executor = Literal["serial", "processes", "dask", "slurm"]
 EXECUTORS: tuple[Executor, ...] = ("serial", "processes", "dask", "slurm")
 LONGEST, PATIENCE = 3600.0, 100.0  # a point may take this many seconds, and this many times what its claim expects
+
+_REFUSAL = "leave out --same-versions to go on, or give another --store to begin anew"
 
 
 @dataclass
@@ -118,20 +120,26 @@ def run(
         If something given is not acceptable, or versions differ and must not.
     Stopped
         On Ctrl-C or SIGTERM, after a clean stop.
+
+    Examples
+    --------
+    >>> from attlas import lab
+    >>> found = lab.run(["features.invariance"], store="here.db", grid={"d": [8], "heads": [20]}, seeds=1, workers=1)
+    >>> found.computed, found.failed
+    (6, {})
     """
     tasks = plan(find(list(claims) if claims else None), tier, seed, grid, seeds, runs)
     executor, workers = choose(executor, workers, scheduler)
-    if point_timeout is not None:
-        real(point_timeout, "point_timeout", above=0.0)
+    check_timeout(point_timeout)
     summary = Summary(len(tasks))
     with _stoppable(tasks, store), ExitStack() as stack:
         # what is still to start is known to be possible before the store is touched
         start = stack.enter_context(_started(executor, workers, scheduler, slurm or {}))
         keeper = stack.enter_context(Store(store))
-        present = keeper.versions()
-        todo = {task.key: task for task in tasks if task.key not in present}
+        stored = keeper.versions()
+        todo = {task.key: task for task in tasks if task.key not in stored}
         summary.found, summary.repaired = len(tasks) - len(todo), keeper.repaired
-        summary.mixed = _mixed([present[task.key] for task in tasks if task.key in present])
+        summary.mixed = _mixed([stored[task.key] for task in tasks if task.key in stored])
         show = stack.enter_context(progress(summary.planned, summary.found))
         if keeper.repaired:
             show.note(keeper.repaired)
@@ -152,13 +160,17 @@ def _mixed(found: Sequence[Mapping[str, str]]) -> dict[str, int]:
 
 def _note_versions(summary: Summary, refuse: bool, resumed: bool, show: Display) -> None:
     """Say that a sweep has results of several versions, or refuse to make it so."""
-    here = ", ".join(f"{name} {number}" for name, number in versions().items() if name != "python")
-    told = "; ".join(f"{count} with {text}" for text, count in summary.mixed.items())
-    count = f"{sum(summary.mixed.values())} of {summary.found} results in the store"
-    sentence = f"{count} were computed with other versions than those here ({here}): {told}"
+    sentence = _mixture(summary.mixed, summary.found)
     if refuse:
-        raise InputError(f"{sentence}; leave out --same-versions to go on, or give another --store to begin anew")
+        raise InputError(f"{sentence}; {_REFUSAL}")
     show.note(sentence + (". Bits may differ between the two parts of this sweep" if resumed else ""))
+
+
+def _mixture(mixed: Mapping[str, int], found: int) -> str:
+    here = ", ".join(f"{name} {number}" for name, number in versions().items() if name != "python")
+    told = "; ".join(f"{count} with {text}" for text, count in mixed.items())
+    count = f"{sum(mixed.values())} of {found} results in the store"
+    return f"{count} were computed with other versions than those here ({here}): {told}"
 
 
 def expect(
@@ -172,9 +184,17 @@ def expect(
     """Return what a run would take, from the claims' own estimates corrected by what the store has measured.
 
     With `fresh`, what it would take to compute everything again, also what the store holds.
+
+    Examples
+    --------
+    >>> from attlas import lab
+    >>> from attlas.claims import find
+    >>> tasks = lab.plan(find(["features.invariance"]))
+    >>> lab.expect(tasks, "none.db", workers=1).planned == len(tasks)
+    True
     """
     _, workers = choose(executor, workers, None)
-    done = {r.key: r for r in read(store)} if Path(store).is_file() and Path(store).stat().st_size else {}
+    done = {r.key: r for r in read(store)} if present(store) else {}
     todo = [task for task in tasks if fresh or task.key not in done]
     seconds = 0.0
     for claim in {task.claim.id: task.claim for task in todo}.values():
@@ -191,7 +211,14 @@ def expect(
 
 
 def choose(executor: Executor | None, workers: int | None, scheduler: str | None) -> tuple[Executor, int]:
-    """Return the executor and the number of workers that the options ask for."""
+    """Return the executor and the number of workers that the options ask for.
+
+    Examples
+    --------
+    >>> from attlas import lab
+    >>> lab.choose(None, workers=1, scheduler=None)
+    ('serial', 1)
+    """
     count = (os.cpu_count() or 1) if workers is None else integer(workers, "workers")
     if executor is None:
         executor = "dask" if scheduler else "serial" if count == 1 else "processes"
@@ -200,6 +227,33 @@ def choose(executor: Executor | None, workers: int | None, scheduler: str | None
     if scheduler and executor != "dask":
         raise InputError(f"a scheduler goes with the executor dask, not with {executor}")
     return executor, 1 if executor == "serial" else count
+
+
+def check_timeout(point_timeout: float | None) -> None:
+    """Refuse a time limit that is not a positive number of seconds.
+
+    Examples
+    --------
+    >>> from attlas import lab
+    >>> lab.check_timeout(600)
+    """
+    if point_timeout is not None:
+        real(point_timeout, "point_timeout", above=0.0)
+
+
+def check_versions(tasks: Sequence[Cell], store: Path | str) -> None:
+    """Raise `InputError` if the store holds results of a plan that were computed with other versions than these.
+
+    Examples
+    --------
+    >>> from attlas import lab
+    >>> from attlas.claims import find
+    >>> lab.check_versions(lab.plan(find(["features.invariance"])), "none.db")  # an empty store holds no other versions
+    """
+    keys = {task.key for task in tasks}
+    found = [r.versions for r in read(store) if r.key in keys] if present(store) else []
+    if mixed := _mixed(found):
+        raise InputError(f"{_mixture(mixed, len(found))}; {_REFUSAL}")
 
 
 def _drive(
@@ -277,7 +331,7 @@ def _started(
     else:
         with (
             slurm_cluster(slurm_settings(dict(slurm))) as jobqueue,
-            cluster.client_of(jobqueue, set_as_default=False) as client,
+            cluster.client_of(jobqueue) as client,
         ):
             cluster.ready_workers(client)
             jobqueue.scale(jobs=workers)
@@ -302,8 +356,7 @@ def _stoppable(tasks: Sequence[Cell], store: Path | str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        path = Path(store)
-        kept = stored_keys(path) & {t.key for t in tasks} if path.is_file() and path.stat().st_size else set()
+        kept = stored_keys(store) & {t.key for t in tasks} if present(store) else set()
         sentence = f"Stopped: {len(kept)} of {len(tasks)} points are in {store}. Run the same command again to finish."
         raise Stopped(sentence, caught[-1] if caught else signal.SIGINT) from None
     finally:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import lzma
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,23 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 def shipped(claims: Sequence[Claim[Any]]) -> list[Record]:
-    """Return the results that came with attlas for these claims, of their present versions."""
+    """Return the results that came with attlas for these claims, of their present versions.
+
+    Examples
+    --------
+    >>> from attlas import lab
+    >>> from attlas.claims import find
+    >>> records = lab.shipped(find(["features.invariance"]))
+    >>> {record.claim for record in records}
+    {'features.invariance'}
+    """
     found: list[Record] = []
     for claim in claims:
         found += [record for record in _records(claim.id) if record.version == claim.version]
     return found
 
 
-@cache
+@lru_cache(maxsize=8)  # those of all claims would take most of a gigabyte
 def _records(claim: str) -> tuple[Record, ...]:
     packed = resources.files("attlas").joinpath(FOLDER, claim + SUFFIX)
     return tuple(unpacked(claim, packed.read_bytes())) if packed.is_file() else ()
@@ -66,6 +75,16 @@ def pack(claim: Claim[Any], records: Iterable[Record], folder: Path | str) -> Pa
         Results of other versions of it are left out.
     records : iterable of Record
     folder : path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from attlas import lab
+    >>> from attlas.claims import find
+    >>> (claim,) = find(["features.invariance"])
+    >>> with tempfile.TemporaryDirectory() as folder: print(lab.pack(claim, lab.shipped([claim]), folder).name)
+    ...
+    features.invariance.results.xz
     """
     own = {r.key: r for r in records if (r.claim, r.version) == (claim.id, claim.version)}
     rows = [

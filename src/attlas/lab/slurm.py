@@ -24,7 +24,14 @@ class SlurmSettings(BaseModel):
 
 
 def slurm_settings(options: dict[str, Any]) -> SlurmSettings:
-    """Return validated settings, or raise `InputError` naming the wrong one."""
+    """Return validated settings, or raise `InputError` naming the wrong one.
+
+    Examples
+    --------
+    >>> from attlas import lab
+    >>> lab.slurm_settings({"queue": "long", "memory": "4GB"}).queue
+    'long'
+    """
     try:
         return SlurmSettings(**options)
     except ValidationError as error:
@@ -67,7 +74,13 @@ def slurm_cluster(settings: SlurmSettings, submit: bool = True) -> Any:
 
 
 def job_script(settings: SlurmSettings) -> str:
-    """Return the script that each worker would be submitted with."""
+    """Return the script that each worker would be submitted with.
+
+    Examples
+    --------
+    >>> from attlas import lab
+    >>> print(lab.job_script(lab.slurm_settings({"queue": "long", "walltime": "02:00:00"})))  # doctest: +SKIP
+    """
     cluster = slurm_cluster(settings, submit=False)
     try:
         return str(cluster.job_script())

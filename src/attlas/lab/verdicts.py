@@ -14,7 +14,7 @@ from attlas.errors import DamagedStore
 from attlas.lab.plan import SEEDS_PER_RUN, plan
 from attlas.lab.shipped import PILOTS
 from attlas.lab.shipped import shipped as shipped_records
-from attlas.store import Record, decode, read
+from attlas.store import Record, present, read
 
 CLOSE = 0.01  # of an interval: what other rounding may do
 
@@ -56,6 +56,14 @@ class Judged:
     def holds(self) -> bool:
         """Whether the claim is supported."""
         return self.verdict is not None and self.verdict.outcome is Outcome.SUPPORTED
+
+    @property
+    def margin(self) -> str:
+        """How far inside or outside its region the deciding number is, in words; nothing where nothing is decided."""
+        if self.verdict is None or self.verdict.outcome not in (Outcome.SUPPORTED, Outcome.REFUTED):
+            return ""
+        far = np.isfinite(self.verdict.strength) and abs(self.verdict.strength) >= 100
+        return f"{self.verdict.strength:.0f} {self.verdict.unit}" if far else self.verdict.strength_text
 
     @property
     def repeated(self) -> str:
@@ -109,10 +117,17 @@ def verdicts(
         Judge a claim of which the store holds nothing by the results that came with attlas.
     repeats : bool, default False
         Judge also every other finished run of the tier.
+
+    Examples
+    --------
+    >>> from attlas import lab
+    >>> (found,) = lab.verdicts(["features.invariance"], store="none.db", shipped=True)
+    >>> print(found.status)
+    supported
     """
     found = find(list(claims) if claims else None)
     path = Path(store)
-    own = list(read(path, [c.id for c in found])) if path.exists() and path.stat().st_size else []
+    own = list(read(path, [c.id for c in found])) if present(path) else []
     own_design = bool(grid) or seeds is not None
     judged = []
     for claim in found:
@@ -131,14 +146,23 @@ def verdicts(
 
 
 def agreement(entry: Judged, tier: Tier, seed: int = 0) -> str:
-    """Return in a few words whether a verdict is the one that came with attlas; nothing where there are not both.
+    """Say in a few words whether a verdict agrees with the one that came with attlas; nothing where one is missing.
 
     The same outcome agrees. How far the numbers of the tests are apart is told in their standard errors: rounding is far
     below one, another version of a library may not be.
+
+    Examples
+    --------
+    >>> from attlas import lab
+    >>> (entry,) = lab.verdicts(["features.invariance"], store="none.db", shipped=True)
+    >>> lab.agreement(entry, "quick")  # results that came with attlas are not compared with themselves
+    ''
     """
     if entry.verdict is None or entry.shipped:
         return ""
     stored = {r.key: r for r in shipped_records([entry.claim])}
+    if not stored:
+        return ""
     keys = [cell.key for cell in plan([entry.claim], tier, seed)]
     if not all(key in stored for key in keys) or {r.key for r in entry.records} != set(keys):
         return ""
@@ -177,7 +201,7 @@ def _judge(claim: Claim[Any], tier: Tier, records: Sequence[Record]) -> Verdict:
 def measurements(claim: Claim[Any], records: Sequence[Record]) -> list[Measurement[Any]]:
     """Return records as measurements of their claim; a record whose settings the claim does not accept is damage."""
     # decoded anew and not kept with the record, so that a hundred thousand results fit in memory
-    return [Measurement(stored_point(claim, r), r.seed, decode(r.payload)) for r in records]
+    return [Measurement(stored_point(claim, r), r.seed, r.decoded()) for r in records]
 
 
 def stored_point(claim: Claim[Any], record: Record) -> Any:
