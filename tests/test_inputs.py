@@ -5,7 +5,7 @@ import pytest
 
 from attlas import aim, layers, numerics, recovery
 from attlas.errors import InputError
-from attlas.inputs import array, described, integer, numbers, real
+from attlas.inputs import array, choice, described, flag, integer, numbers, real
 
 MASKED = np.ma.masked_array(np.eye(2), np.eye(2) > 0)
 
@@ -15,6 +15,16 @@ MASKED = np.ma.masked_array(np.eye(2), np.eye(2) > 0)
     [
         (lambda: array(MASKED, "S", ("d", "d")), "S is masked; fill it"),
         (lambda: numbers(MASKED, "rho"), "rho is masked"),
+        (lambda: choice(np.array(["cg", "cg"]), "solver", ("cg", "dual")), "solver must be one of cg, dual; got array"),
+        (lambda: choice("CG", "solver", ("cg", "dual")), "solver must be one of cg, dual; got 'CG'"),
+        (lambda: choice("x", "error", ("icl",), "icl (new tasks)"), "error must be icl (new tasks); got 'x'"),
+        (lambda: choice(["cg"], "solver", {"cg": 1}), "solver must be one of cg; got"),
+        (lambda: flag(np.ones(2), "column"), "column must be True or False; got array"),
+        (lambda: flag(0.5, "column"), "column must be True or False; got 0.5"),
+        (lambda: flag("no", "column"), "column must be True or False; got 'no'"),
+        (lambda: flag(2, "column"), "column must be True or False; got 2"),
+        (lambda: numerics.stream(0, 1), "name the purpose of the stream"),
+        (lambda: numerics.stream(0, "\ud800"), "text that UTF-8 can write"),
         (lambda: numbers([np.ma.masked, 1.0], "rho"), "rho is masked"),
         (lambda: layers.softmax(MASKED), "h is masked"),
         (lambda: real(10**400, "alpha"), "alpha must be a finite number; got an integer that is larger than any float"),
@@ -57,6 +67,8 @@ def test_what_was_accepted_still_is():
     assert real(np.float32(0.5), "x") == 0.5
     assert real(0, "x", least=0) == 0.0
     assert integer(np.int8(3), "n") == 3
+    assert choice("cg", "solver", ("cg", "dual")) == "cg"
+    assert [flag(value, "column") for value in (True, np.False_, 1, np.int8(0))] == [True, False, True, False]
     assert numbers([0.0, 1.0], "x", least=0).tolist() == [0, 1]
     assert aim.trained(aim.Softmax(2), 1e-7, 0.5, 0.1).value == pytest.approx(
         1.5, abs=1e-6

@@ -25,7 +25,15 @@ __all__ = ["__version__", *_rooms()]  # noqa: PLE0604
 
 def __getattr__(name: str) -> ModuleType:
     if name in __all__:
-        return importlib.import_module(f"attlas.{name}")
+        try:
+            return importlib.import_module(f"attlas.{name}")
+        except ModuleNotFoundError as error:
+            from attlas.extras import extra_of
+
+            if (extra := extra_of(error.name or "")) is None:
+                raise
+            advice = f'attlas.{name} needs {error.name}: pip install "attlas[{extra}]"'
+            raise ModuleNotFoundError(advice, name=error.name) from error
     raise AttributeError(f"attlas has no {name!r}; its rooms are {', '.join(__all__[1:])}")
 
 

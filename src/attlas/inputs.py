@@ -1,7 +1,7 @@
 """Checks at the door: shapes, finiteness, sizes. Each says what was given and what is accepted."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +10,8 @@ from attlas.errors import InputError
 
 TINIEST, HUGEST = 1e-60, 1e60  # of a quantity that is positive: beyond, its powers are no floats any more
 LARGEST = 2.0**40  # entries of an array: eight terabytes
+
+Word = TypeVar("Word")
 
 
 def array(value: ArrayLike, name: str, axes: Sequence[str], sizes: Sequence[int | None] = ()) -> NDArray[Any]:
@@ -89,6 +91,21 @@ def real(value: object, name: str, *, above: float = -np.inf, least: float = -np
     return found
 
 
+def choice(value: Word, name: str, options: Iterable[str], wanted: str = "") -> Word:
+    """Return `value` if it is one of the words in `options`, or raise `InputError`; `wanted` may say what they mean."""
+    words = list(options)
+    if not isinstance(value, str) or value not in words:
+        raise InputError(f"{name} must be {wanted or 'one of ' + ', '.join(words)}; got {described(value)}")
+    return value
+
+
+def flag(value: object, name: str) -> bool:
+    """Return `value`, True or False (or 1 or 0), as a bool, or raise `InputError`."""
+    if not isinstance(value, bool | np.bool_ | int | np.integer) or value not in (0, 1):
+        raise InputError(f"{name} must be True or False; got {described(value)}")
+    return bool(value)
+
+
 def level(value: object, name: str = "level") -> float:
     """Return the level of an interval, between 0 and 1, or raise `InputError`."""
     return real(value, name, above=0.0, below=1.0)
@@ -121,8 +138,7 @@ def described(value: object) -> str:
 
 def plain(value: object, name: str, wanted: str) -> NDArray[Any]:
     """Return what was given as an array without a mask, whatever it holds."""
-    masked = isinstance(value, np.ma.MaskedArray)
-    if masked or (isinstance(value, list | tuple) and any(isinstance(item, np.ma.MaskedArray) for item in value)):
+    if _masked(value):
         raise InputError(f"{name} is masked; fill it (.filled) or drop what is masked (.compressed)")
     try:
         return np.asarray(value)
@@ -130,6 +146,13 @@ def plain(value: object, name: str, wanted: str) -> NDArray[Any]:
         raise InputError(f"{name} must be {wanted}; got rows of unequal length") from error
     except Exception as error:
         raise InputError(f"{name} must be {wanted}; got {described(value)} ({error})") from error
+
+
+def _masked(value: object, depth: int = 4) -> bool:
+    """Return whether something, or an item of its nested lists, is a masked array, whose mask numpy would drop."""
+    if isinstance(value, list | tuple) and depth:
+        return any(_masked(item, depth - 1) for item in value)
+    return isinstance(value, np.ma.MaskedArray)
 
 
 def numbers(value: ArrayLike, name: str, *, above: float = -np.inf, least: float = -np.inf) -> NDArray[np.float64]:

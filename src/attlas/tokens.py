@@ -23,6 +23,13 @@ def sphere(n: int, tokens: int, d: int, seed: Seed) -> NDArray[np.float64]:
         Sequences, tokens in each, dimension of a token.
     seed : int or numpy.random.Generator
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import tokens
+    >>> np.linalg.norm(tokens.sphere(2, 3, 4, seed=0), axis=-1).round(12).tolist()
+    [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+
     References
     ----------
     fu2023random, section 2.
@@ -42,6 +49,13 @@ def boolean(n: int, tokens: int, d: int, seed: Seed) -> NDArray[np.float64]:
     n, tokens, d : int
     seed : int or numpy.random.Generator
 
+    Examples
+    --------
+    >>> from attlas import tokens
+    >>> X = tokens.boolean(2, 3, 4, seed=0)
+    >>> X.shape, sorted(set(X.ravel().tolist()))
+    ((2, 3, 4), [-1.0, 1.0])
+
     References
     ----------
     chen2024provably, section 1.
@@ -59,6 +73,12 @@ def gaussian(n: int, tokens: int, d: int, seed: Seed) -> NDArray[np.float64]:
     ----------
     n, tokens, d : int
     seed : int or numpy.random.Generator
+
+    Examples
+    --------
+    >>> from attlas import tokens
+    >>> tokens.gaussian(2, 3, 4, seed=0).shape
+    (2, 3, 4)
 
     References
     ----------

@@ -1,8 +1,8 @@
 """Arguments for every public function, by the name of the parameter: one that is valid, cheap and small; many that are not.
 
-A new function is fuzzed without a line here, with guesses by the types of its parameters. If a valid call needs better ones,
-its test is skipped with a note, until the names of its parameters are in ``VALID``; where a name means different things,
-write ``"function.name"``, or ``"door.function.name"`` where doors differ.
+A new function is fuzzed without a line here: with the defaults of its parameters, and where there are none with guesses by
+their types. If a valid call needs better ones, its test is skipped with a note, until the names of its parameters are in
+``VALID``; where a name means different things, write ``"function.name"``, or ``"door.function.name"`` where doors differ.
 """
 
 import functools
@@ -21,6 +21,11 @@ def task(noise=0.0):
 @functools.cache
 def planted():
     return recovery.Layer(*recovery.planted_layer(1, 3, 0))
+
+
+@functools.cache
+def planted_block():
+    return recovery.planted_block(1, 3, 2, 0)
 
 
 def sequences():
@@ -55,6 +60,12 @@ def contexts():
     return context.draw_contexts(np.ones((3, 4)), 5, 0.1, 0)
 
 
+def torch_module():
+    import torch  # the functions that take one are left out where it is not installed
+
+    return torch.nn.MultiheadAttention(4, 2)
+
+
 VALID = {
     "n": lambda: 4,
     "tokens": lambda: 2,
@@ -86,6 +97,9 @@ VALID = {
     "R": lambda: np.eye(4),
     "eigenvalues": lambda: np.linspace(-1.0, 2.0, 4),
     "layer": planted,
+    "fisher.X": lambda: np.random.default_rng(0).standard_normal((20, 2, 3)),
+    "information.X": lambda: np.random.default_rng(0).standard_normal((20, 2, 3)),
+    "design.X": lambda: np.random.default_rng(0).standard_normal((20, 2, 3)),
     "guess": planted,
     "first": planted,
     "second": planted,
@@ -102,7 +116,7 @@ VALID = {
     "max_seconds": lambda: 2.0,
     "tol": lambda: 1e-6,
     "throw": lambda: False,
-    "names": lambda: "fuzz",
+    "name": lambda: "fuzz",
     "scale": lambda: 1.0,
     "d_out": lambda: None,
     "k": lambda: 2,
@@ -122,7 +136,6 @@ VALID = {
     "phase_diagram.alpha": lambda: [0.2, 0.4],
     "trained_diagram.alpha": lambda: [0.2, 0.4],
     "phase_diagram.rho": lambda: [0.5, 1.0],
-    "trained_diagram.rho": lambda: [0.5, 1.0],
     "minimise.start": lambda: None,
     "descend.rank": lambda: 2,
     "message_passing.S": lambda: task().S,
@@ -131,6 +144,12 @@ VALID = {
     "attention_indices.S": lambda: np.eye(6),
     "multi_head_attention.W": lambda: np.ones((1, 6, 2)),
     "random_feature_attention.heads": lambda: np.ones((3, 7, 7)),
+    "pooled_feature_attention.heads": lambda: np.ones((3, 7, 7)),
+    "codes": lambda: 1,
+    "frame": lambda: {"set": ["a", "b", "a"], "x": [1.0, 2.0, 3.0], "y": [0, 1, 2]},
+    "set_id": lambda: "set",
+    "sets_from_long.tokens": lambda: ["x", "y"],
+    "order": lambda: "y",
     "fit_line.y": lambda: 2 * samples() + 1,
     "rank_correlation.y": lambda: samples() ** 3,
     "learn.X": sequences,
@@ -181,6 +200,25 @@ VALID = {
     "w_s": lambda: 0.3,
     "learn_from_queries.oracle": lambda: one,
     "learn_from_queries.d": lambda: 3,
+    "learn_block_from_queries.oracle": planted_block,
+    "learn_block_from_queries.d": lambda: 3,
+    "hidden": lambda: 3,
+    "learn_block_from_queries.noise": lambda: 0.0,
+    "canonical_block.weights": planted_block,
+    "block_error.found": lambda: recovery.canonical_block(planted_block()),
+    "block_error.truth": lambda: recovery.canonical_block(planted_block()),
+    "BlockWeights.Theta": lambda: np.ones((1, 3, 3)),
+    "BlockWeights.W": lambda: np.ones((1, 3, 3)),
+    "BlockWeights.A": lambda: np.ones((2, 3)),
+    "BlockWeights.a0": lambda: np.ones(2),
+    "BlockWeights.B": lambda: np.ones((5, 2)),
+    "BlockWeights.b0": lambda: np.ones(5),
+    "transformer_block.X": lambda: np.ones((2, 2, 6)),
+    "transformer_block.W": lambda: np.ones((1, 6, 6)),
+    "transformer_block.A": lambda: np.ones((2, 6)),
+    "transformer_block.a0": lambda: np.ones(2),
+    "transformer_block.B": lambda: np.ones((5, 2)),
+    "transformer_block.b0": lambda: np.ones(5),
     "tau": lambda: 0.5,
     "kappa": lambda: 0.5,
     "length": lambda: 5,
@@ -201,6 +239,56 @@ VALID = {
     "fit_softmax.X": lambda: contexts()[0],
     "fit_softmax.y": lambda: contexts()[1],
     "fit_softmax.query": lambda: np.ones((3, 4)),
+    "fit_softmax.target": lambda: np.arange(3.0),
+    "half_time.start": lambda: 0.01,
+    "logistic_error.start": lambda: 0.01,
+    "features.theory.key_samples": lambda: 30,
+    **{
+        f"{name}.{key}": make
+        for name in (
+            "ConstrainedAttentionRegressor",
+            "RandomAttentionClassifier",
+            "RandomAttentionRegressor",
+            "RandomAttentionFeatures",
+            "RandomMLPFeatures",
+            "StandardTokens",
+        )
+        for key, make in {
+            "n_heads": lambda: 5,
+            "random_state": lambda: 0,
+            "X": lambda: tokens.gaussian(8, 2, 3, 1),
+            "y": lambda: np.array([0, 1] * 4),
+        }.items()
+    },
+    **{f"{method}.X": lambda: tokens.gaussian(8, 2, 3, 1) for method in ("predict", "predict_proba", "transform")},
+    "ConstrainedAttentionRegressor.max_iter": lambda: 50,
+    "Custom.function": lambda: lambda h: h,
+    "Custom.tokens": lambda: 1,
+    "Custom.samples": lambda: 100,
+    "Deep.samples": lambda: 64,
+    "Deep.accuracy": lambda: 0.1,
+    "SoftmaxLayer.K": lambda: np.ones((1, 4, 5)),
+    "SoftmaxLayer.v": lambda: np.ones((1, 5)),
+    "Sets.tokens": lambda: stream(0, "sets").standard_normal((6, 3)),
+    "Sets.offsets": lambda: np.array([0, 2, 3, 6]),
+    "TargetData.names": lambda: ["keys 1", "correlation 1"],
+    "TargetData.keys": lambda: 2,
+    "TargetData.n_test": lambda: 8,
+    "features.Theory.keys": lambda: 2,
+    "features.Theory.key_samples": lambda: 30,
+    "Model.mixture": lambda: 0.3,
+    "Model.encoding": lambda: 3.0,
+    **{f"layer_from_weights.{name}": lambda: np.eye(4) for name in ("Wq", "Wk", "Wv", "Wo")},
+    "c_attn_weight": lambda: np.ones((4, 12)),
+    "c_attn_bias": lambda: np.ones(12),
+    "c_proj_weight": lambda: np.eye(4),
+    "c_proj_bias": lambda: np.ones(4),
+    "layer_norm.bias": lambda: None,
+    "learn.bias": lambda: False,
+    "learn_from_queries.bias": lambda: False,
+    "from_torch.module": torch_module,
+    "Layer.Theta": lambda: np.ones((1, 3, 3)),
+    "Layer.W": lambda: np.ones((1, 3, 3)),
 }
 
 HOSTILE = [

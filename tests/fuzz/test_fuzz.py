@@ -1,15 +1,18 @@
 """Anything, given to any public function: a sentence, a finite answer or an honest status; nothing else."""
 
+import inspect
 import os
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 
-from attlas.errors import InputError
+from attlas.errors import ConvergenceError, InputError
 
 from .arguments import HOSTILE
-from .calls import TRUSTED, outcome, parameters, public
+from .calls import TRUSTED, outcome, parameters, public, rooms
+from .classes import NOT_MADE_BY_USERS, USES
 
 FUNCTIONS = public()
 EXAMPLES = int(os.environ.get("ATTLAS_FUZZ", "4"))  # `make attack` asks for more
@@ -22,20 +25,34 @@ def case(request):
 
 def test_functions_of_every_room_are_found():
     assert {"aim", "features", "layers", "numerics", "recovery", "tokens"} <= {name.split(".")[0] for name in FUNCTIONS}
-    assert len(FUNCTIONS) > 40
+    assert len(FUNCTIONS) > 150  # as docs/running.md says
+    assert len(HOSTILE) == 42
+
+
+def test_every_parameter_is_reached(case):
+    """None is left out for want of a value, nor hidden behind *args or **kwargs."""
+    _, function, chosen, _ = case
+    assert chosen.keys() == inspect.signature(function).parameters.keys()
+
+
+def test_classes_are_found():
+    assert {"aim.Linear", "positional.Model", "recovery.Layer", "features.RandomAttentionRegressor"} <= FUNCTIONS.keys()
+    assert {"features.RandomAttentionRegressor.predict", "features.RandomMLPFeatures.transform"} <= FUNCTIONS.keys()
+    public_names = {f"{room.__name__.removeprefix('attlas.')}.{name}" for room in rooms() for name in dir(room)}
+    assert NOT_MADE_BY_USERS.keys() | USES.keys() <= public_names, "a class that is no more"
 
 
 def test_a_valid_call_is_answered(case):
     name, function, chosen, guessed = case
     arguments = {key: make() for key, make in chosen.items()}
     assert not outcome(function, arguments)
-    if guessed or name == "numerics.stream":
-        try:
-            function(**arguments)
-        except InputError as error:
-            pytest.skip(
-                f"no valid {', '.join(guessed) or 'arguments'} known; add them to tests/fuzz/arguments.py: {error}"
-            )
+    try:
+        function(**arguments)
+    except InputError as error:
+        note = f"no valid arguments of {name} known; add them to tests/fuzz/arguments.py: {error}"
+        pytest.skip(note) if guessed else pytest.fail(note)
+    except (ConvergenceError, ConvergenceWarning):
+        pass  # small steps are enough to be checked
 
 
 def test_one_argument_that_is_anything(case):

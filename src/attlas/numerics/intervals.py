@@ -14,6 +14,12 @@ def mean_interval(samples: ArrayLike, level: float = 0.99) -> tuple[float, float
     """Return the mean of `samples` and its Student-t interval, as (mean, low, high).
 
     Valid for independent samples whose mean is close to normal. Needs at least two.
+
+    Examples
+    --------
+    >>> from attlas import numerics
+    >>> [round(x, 3) for x in numerics.mean_interval([1.0, 1.2, 0.9, 1.1], level=0.95)]
+    [1.05, 0.845, 1.255]
     """
     from scipy import stats
 
@@ -25,7 +31,14 @@ def mean_interval(samples: ArrayLike, level: float = 0.99) -> tuple[float, float
 
 
 def share_interval(hits: int, trials: int, level: float = 0.99) -> tuple[float, float, float]:
-    """Return the share of successes and its Clopper-Pearson interval, as (share, low, high)."""
+    """Return the share of successes and its Clopper-Pearson interval, as (share, low, high).
+
+    Examples
+    --------
+    >>> from attlas import numerics
+    >>> [round(x, 3) for x in numerics.share_interval(10, 10, level=0.95)]
+    [1.0, 0.692, 1.0]
+    """
     from scipy import stats
 
     hits, trials, level = integer(hits, "hits", least=0), integer(trials, "trials"), checked_level(level)
@@ -42,6 +55,12 @@ def rank_correlation(x: ArrayLike, y: ArrayLike, level: float = 0.99) -> tuple[f
 
     Infinities are ranked last, ties share ranks. The interval is Fisher's, with variance 1.06/(n - 3) of the transformed
     correlation (fieller1957tests), which is good for values up to 0.8 and too narrow beyond. Needs at least five pairs.
+
+    Examples
+    --------
+    >>> from attlas import numerics
+    >>> numerics.rank_correlation(range(12), [0, 1, 2, 3, 5, 4, 6, 7, 8, 9, 11, 10])[0] > 0.9
+    True
     """
     from scipy import stats
 
@@ -90,6 +109,13 @@ def fit_line(x: ArrayLike, y: ArrayLike) -> Line:
     x, y : array_like of shape (n,)
         At least three points with two different x. Give every repeat as a point of its own: the scatter
         between repeats is what the errors are made of.
+
+    Examples
+    --------
+    >>> from attlas import numerics
+    >>> line = numerics.fit_line([0, 1, 2, 3], [1.0, 3.1, 4.9, 7.0])
+    >>> round(line.slope, 3), round(line.slope_error, 3)
+    (1.98, 0.042)
     """
     x, y = array(x, "x", ("n",)), array(y, "y", ("n",))
     if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:

@@ -7,7 +7,7 @@ from math import nan
 
 @dataclass(frozen=True)
 class Event:
-    """How far something long has come.
+    """The progress of a long computation.
 
     Attributes
     ----------
@@ -19,12 +19,15 @@ class Event:
         One line for people.
     value : float
         The number to watch, such as an error or a residual; NaN if there is none.
+    true_error : float
+        The error itself where the truth was given; NaN elsewhere.
     """
 
     step: int
     of: int
     text: str
     value: float = nan
+    true_error: float = nan
 
     @property
     def share(self) -> float:

@@ -21,16 +21,35 @@ def stream(seed: int, *names: str) -> np.random.Generator:
         Non-negative.
     *names : str
         The purpose, such as ``"teacher"``, ``"data"``, ``"start"``, ``"noise"``.
+
+    Examples
+    --------
+    >>> from attlas import numerics
+    >>> truth, noise = numerics.stream(0, "truth"), numerics.stream(0, "noise")  # one seed, independent streams
+    >>> bool(truth.integers(1000) == noise.integers(1000))
+    False
     """
-    if not names or any("\0" in name for name in names):
-        raise InputError("name the purpose of the stream, such as stream(seed, 'teacher'); no NUL in names")
-    digest = hashlib.sha256("\0".join(names).encode()).digest()
+    if not names or any(not isinstance(name, str) or "\0" in name for name in names):
+        raise InputError("name the purpose of the stream, such as stream(seed, 'teacher'); text without NUL")
+    try:
+        digest = hashlib.sha256("\0".join(names).encode()).digest()
+    except UnicodeEncodeError as error:
+        raise InputError("names of a stream must be text that UTF-8 can write; no lone surrogates") from error
     words = tuple(int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4))
     return np.random.default_rng(np.random.SeedSequence(_checked(seed), spawn_key=words))
 
 
 def generator(seed: Seed) -> np.random.Generator:
-    """Return `seed` if it is a Generator, else a fresh Generator started from that integer."""
+    """Return `seed` if it is a Generator, else a fresh Generator started from that integer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import numerics
+    >>> rng = np.random.default_rng(0)
+    >>> numerics.generator(rng) is rng
+    True
+    """
     return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(_checked(seed))
 
 
