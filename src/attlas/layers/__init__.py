@@ -22,7 +22,15 @@ from attlas.layers.indices import symmetric as symmetric
 # several heads with values
 from attlas.layers.multi_head import multi_head_attention as multi_head_attention
 
-# frozen random heads, frozen random neurons
+# frozen random heads, with one query or pooled over all; frozen random neurons
+from attlas.layers.pooled_features import pooled_feature_attention as pooled_feature_attention
 from attlas.layers.random_features import random_feature_attention as random_feature_attention
 from attlas.layers.random_features import random_feature_mlp as random_feature_mlp
 from attlas.layers.random_features import with_one as with_one
+
+# what is done to tokens before a layer sees them
+from attlas.layers.token_preparation import layer_norm as layer_norm
+from attlas.layers.token_preparation import sinusoidal_positions as sinusoidal_positions
+
+# a whole block: attention, residuals and a network
+from attlas.layers.transformer import transformer_block as transformer_block

@@ -37,6 +37,14 @@ def deep_attention(X: ArrayLike, S: ArrayLike, beta: float = 1.0, skip: float = 
     -------
     array of shape (n, T, T)
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import layers, tokens
+    >>> X, S = tokens.gaussian(1, 2, 3, seed=0), np.array([np.eye(3), np.eye(3)])  # two layers
+    >>> layers.deep_attention(X, S).sum(axis=-1).round(12).tolist()
+    [[1.0, 1.0]]
+
     References
     ----------
     boncoraglio2025bayes, deep attention.

@@ -29,6 +29,13 @@ def attention_indices(X: ArrayLike, S: ArrayLike) -> Array:
     array of shape (n, T, T)
         Exactly symmetric.
 
+    Examples
+    --------
+    >>> from attlas import layers
+    >>> X = [[[1.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]]]  # one sequence of two tokens
+    >>> layers.attention_indices(X, [[1, 1, 0, 0], [1, 3, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]).tolist()
+    [[[-1.5, 1.0], [1.0, 4.0]]]
+
     References
     ----------
     boncoraglio2025bayes, definition of the model.
@@ -38,7 +45,14 @@ def attention_indices(X: ArrayLike, S: ArrayLike) -> Array:
 
 
 def symmetric(S: ArrayLike, d: int, name: str = "S") -> Array:
-    """Return S as a (d, d) array, or raise `InputError` unless it is symmetric to rounding."""
+    """Return S as a (d, d) array, or raise `InputError` unless it is symmetric to rounding.
+
+    Examples
+    --------
+    >>> from attlas import layers
+    >>> layers.symmetric([[1, 2], [2, 5]], d=2).tolist()
+    [[1.0, 2.0], [2.0, 5.0]]
+    """
     d = integer(d, "d")
     S = array(S, name, ("d", "d"), (d, d))
     if np.abs(S - S.T).max() > 1e3 * np.finfo(S.dtype).eps * np.abs(S).max():

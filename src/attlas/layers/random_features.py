@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import array, described
+from attlas.inputs import array, described, plain
 from attlas.layers.activations import activation_of
 from attlas.layers.blocks import blocks
 
@@ -47,6 +47,17 @@ def random_feature_attention(
     array of shape (n, M, d + 1)
         In the precision of `X`.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import features, layers, tokens
+    >>> X, heads = tokens.sphere(4, 3, 2, seed=0), features.attention_heads(5, 2, seed=1)
+    >>> phi = layers.random_feature_attention(X, heads)
+    >>> phi.shape  # a block of d + 1 features from each head
+    (4, 5, 3)
+    >>> bool(np.allclose(phi, layers.random_feature_attention(X[:, [0, 2, 1]], heads)))  # the order of keys does not matter
+    True
+
     References
     ----------
     fu2023random, equations (3) and (4).
@@ -55,12 +66,12 @@ def random_feature_attention(
     if X.shape[1] < 2:
         raise InputError("X holds the query token only; random-feature attention needs at least one key")
     D = X.shape[2] + 1
-    W = _as_precise(array(heads, "heads", ("M", "d + 1", "d + 1"), (None, D, D)), X, "heads")
+    W = as_precise(array(heads, "heads", ("M", "d + 1", "d + 1"), (None, D, D)), X, "heads")
     act = activation_of(activation)
     n, M, N = len(X), len(W), X.shape[1] - 1
-    mask = None if present is None else _mask(present, (n, N))
+    mask = None if present is None else present_mask(present, (n, N), "keys")
     columns = np.ascontiguousarray(W.transpose(1, 2, 0).reshape(D, D * M))
-    features = np.empty((n, D, M), dtype=X.dtype)
+    features = np.empty((n, M, D), dtype=X.dtype)
     for rows in blocks(n, _IN_CACHE * (2 * D + N) * M):
         Xt = with_one(X[rows])
         keys, share = Xt[:, 1:], Xt.dtype.type(1 / N)
@@ -74,8 +85,8 @@ def random_feature_attention(
             weights = act(scores) * (1 / (share * N))
         else:
             weights = act(scores)
-        np.matmul(keys.transpose(0, 2, 1) * share, weights, out=features[rows])
-    return features.transpose(0, 2, 1)
+        np.matmul(weights.transpose(0, 2, 1), keys * share, out=features[rows])
+    return features
 
 
 def random_feature_mlp(X: ArrayLike, neurons: ArrayLike) -> Array:
@@ -90,36 +101,51 @@ def random_feature_mlp(X: ArrayLike, neurons: ArrayLike) -> Array:
     -------
     array of shape (n, M)
 
+    Examples
+    --------
+    >>> from attlas import features, layers, tokens
+    >>> layers.random_feature_mlp(tokens.sphere(4, 3, 2, seed=0), features.mlp_neurons(10, 3, 2, seed=1)).shape
+    (4, 10)
+
     References
     ----------
     fu2023random, section 4.
     """
     X = array(X, "X", ("n", "tokens", "d"))
     w = array(neurons, "neurons", ("M", "tokens * d + 1"), (None, X.shape[1] * X.shape[2] + 1))
-    w = _as_precise(w, X, "neurons")
+    w = as_precise(w, X, "neurons")
     features: Array = X.reshape(len(X), -1) @ w[:, :-1].T + w[:, -1]
     return np.maximum(features, 0, out=features)
 
 
 def with_one(X: Array) -> Array:
-    """Return xt = [x; 1]: a last coordinate of one appended to every token."""
+    """Return xt = [x; 1]: a last coordinate of one appended to every token.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import layers
+    >>> layers.with_one(np.array([[[3.0, 4.0]]])).tolist()
+    [[[3.0, 4.0, 1.0]]]
+    """
     if not isinstance(X, np.ndarray) or X.ndim == 0 or X.dtype.kind not in "fiu":
         raise InputError(f"X must be an array of tokens, the last axis their coordinates; got {described(X)}")
     return np.concatenate([X, np.ones((*X.shape[:-1], 1), dtype=X.dtype)], axis=-1)
 
 
-def _mask(present: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    mask = np.asarray(present)
+def present_mask(present: ArrayLike, shape: tuple[int, int], what: str) -> NDArray[np.bool_]:
+    """Return which keys (or tokens, as `what` says) of each sequence count, at least one, or raise `InputError`."""
+    mask = plain(present, "present", f"a boolean array of shape (n, {what}) = {shape}")
     if mask.dtype != bool or mask.shape != shape:
         raise InputError(
-            f"present must be a boolean array of shape (n, keys) = {shape}; got {mask.dtype} of {mask.shape}"
+            f"present must be a boolean array of shape (n, {what}) = {shape}; got {mask.dtype} of {mask.shape}"
         )
     if not mask.any(1).all():
-        raise InputError(f"present leaves no key in sequence {int(np.flatnonzero(~mask.any(1))[0])}")
+        raise InputError(f"present leaves none of the {what} in sequence {int(np.flatnonzero(~mask.any(1))[0])}")
     return mask
 
 
-def _as_precise(weights: Array, X: Array, name: str) -> Array:
+def as_precise(weights: Array, X: Array, name: str) -> Array:
     """Return the weights in the precision of X, or raise `InputError` if they do not fit."""
     with np.errstate(over="ignore"):
         converted = weights.astype(X.dtype, copy=False)
