@@ -1,6 +1,5 @@
 """Kernels against mpmath, against many heads, and as kernels must be."""
 
-import mpmath as mp
 import numpy as np
 import pytest
 
@@ -10,6 +9,8 @@ from attlas.features import attention_heads, attention_kernel, kappa, mlp_kernel
 from attlas.features.kernels import _add_biased_relu
 from attlas.features.sequences import bias_matrix
 from attlas.layers import random_feature_attention, random_feature_mlp
+
+mp = pytest.importorskip("mpmath")
 
 rng = np.random.default_rng(0)
 SPHERE = tokens.sphere(14, 6, 5, 1)

@@ -1,6 +1,5 @@
 """Kernels of all scoring functions, position codes and two layers: against quadrature, many heads and theory."""
 
-import mpmath as mp
 import numpy as np
 import pytest
 
@@ -15,6 +14,8 @@ from attlas.features import (
 )
 from attlas.features.position_codes import with_positions
 from attlas.layers import random_feature_attention
+
+mp = pytest.importorskip("mpmath")
 
 SPHERE = tokens.sphere(8, 4, 5, 1)
 OFF = SPHERE * np.random.default_rng(0).uniform(0.4, 1.6, size=(8, 4, 1))

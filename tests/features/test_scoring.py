@@ -1,11 +1,12 @@
 """Hermite coefficients of scoring functions against mpmath."""
 
-import mpmath as mp
 import numpy as np
 import pytest
 
 from attlas.errors import InputError
 from attlas.features.scoring import SCORINGS, scoring_of
+
+mp = pytest.importorskip("mpmath")
 
 EXACT = {
     "relu": lambda s: max(s, 0),

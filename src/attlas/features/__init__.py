@@ -22,31 +22,39 @@ from attlas.features.sample_cost import exponent as exponent
 from attlas.features.sample_cost import sample_cost as sample_cost
 
 if TYPE_CHECKING:
+    from attlas.features.classifier import RandomAttentionClassifier as RandomAttentionClassifier
     from attlas.features.constrained import ConstrainedAttentionRegressor as ConstrainedAttentionRegressor
     from attlas.features.kernels import attention_kernel as attention_kernel
     from attlas.features.kernels import mlp_kernel as mlp_kernel
     from attlas.features.learning_curves import TargetData as TargetData
     from attlas.features.learning_curves import learning_curve as learning_curve
     from attlas.features.learning_curves import sample_sizes as sample_sizes
+    from attlas.features.long_format import sets_from_long as sets_from_long
     from attlas.features.regressor import RandomAttentionRegressor as RandomAttentionRegressor
+    from attlas.features.sets import Sets as Sets
     from attlas.features.sharp.own_tokens import OwnTheory as OwnTheory
     from attlas.features.sharp.own_tokens import theory_of as theory_of
     from attlas.features.sharp.theory import Theory as Theory
     from attlas.features.sharp.theory import theory as theory
+    from attlas.features.standard_tokens import StandardTokens as StandardTokens
     from attlas.features.transformers import RandomAttentionFeatures as RandomAttentionFeatures
     from attlas.features.transformers import RandomMLPFeatures as RandomMLPFeatures
 
 # these bring scikit-learn and numba, seconds that a command line should not wait for
 _LATER = {
     "ConstrainedAttentionRegressor": "constrained",
+    "RandomAttentionClassifier": "classifier",
     "RandomAttentionFeatures": "transformers",
     "RandomAttentionRegressor": "regressor",
     "RandomMLPFeatures": "transformers",
+    "Sets": "sets",
+    "StandardTokens": "standard_tokens",
     "TargetData": "learning_curves",
     "attention_kernel": "kernels",
     "learning_curve": "learning_curves",
     "mlp_kernel": "kernels",
     "sample_sizes": "learning_curves",
+    "sets_from_long": "long_format",
     "OwnTheory": "sharp.own_tokens",
     "Theory": "sharp.theory",
     "theory": "sharp.theory",

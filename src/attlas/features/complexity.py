@@ -53,6 +53,14 @@ def complexity(target: Target, d: int) -> Complexity:
     the arc-cosine function. The part of degrees (r, s) has the coefficient A_rs = sum_k a_k 4^-k C(k, r) C(k + 1, s), so
     that ||f||^2 <= |sym A|_F^2 / A_rs.
 
+    Examples
+    --------
+    >>> from attlas import features
+    >>> from attlas.features import targets
+    >>> found = features.complexity(targets.Correlation(power=1), d=8)
+    >>> found.degrees, round(found.B, 2)
+    ((1, 1), 32.0)
+
     References
     ----------
     fu2023random, theorem 1 and its examples, for B; the RKHS norm is derived here.

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from attlas.errors import InputError
 from attlas.features.base import OnSequences, regression_targets, spread_of
 from attlas.features.group_ball import BallMinimum, GroupBall, huber, minimise
-from attlas.features.head_features import finite, make_features
+from attlas.features.head_features import features_of, finite
 from attlas.features.ridge import GRID, dual_path, factor, solve
 from attlas.features.token_maps import draw_heads
-from attlas.inputs import integer, real
+from attlas.inputs import flag, integer, real
 from attlas.numerics import stream
 
 Array = NDArray[Any]
@@ -105,6 +105,7 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
         self.token_dim = token_dim
         self.random_state = random_state
 
+    @np.errstate(over="ignore", invalid="ignore")  # overflow raises an InputError
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the values of the heads."""
         checked = self._sequences(X, reset=True)
@@ -121,8 +122,9 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
         integer(self.max_iter, "max_iter")
         energy = np.inf if self.energy is None else real(self.energy, "energy", above=0)
         self.heads_, _ = draw_heads(self.n_heads, checked, self.bias, self.activation, self.random_state)
-        F = finite(make_features(checked, self.heads_, self.activation, np.dtype("float32")), "the features")
-        self.intercept_ = float(target.mean()) if self.fit_intercept else 0.0
+        F = finite(features_of(checked, self.heads_, self.activation, np.dtype("float32"), over=1), "the features")
+        finite(np.einsum("ij,ij->", F, F), "squares of the features")
+        self.intercept_ = float(target.mean()) if flag(self.fit_intercept, "fit_intercept") else 0.0
         scale, target = spread_of(target), target - self.intercept_
         target[np.abs(target) < 1e-12 * scale] = 0.0  # the mean of equal numbers is off by rounding
         if radius is None:
@@ -142,11 +144,12 @@ class ConstrainedAttentionRegressor(RegressorMixin, OnSequences):
             )
         return self
 
+    @np.errstate(over="ignore", invalid="ignore")
     def predict(self, X: Any) -> Array:
         """Return the predictions (n,)."""
         check_is_fitted(self)
         checked = self._sequences(X, reset=False)
-        F = make_features(checked, self.heads_, self.activation, np.dtype("float64"))
+        F = features_of(checked, self.heads_, self.activation, np.dtype("float64"), over=1)
         return np.asarray(finite(F @ self.coef_.ravel(), "the features") + self.intercept_)
 
     def _choose(self, F: Array, y: Array, energy: float, scale: float) -> float:

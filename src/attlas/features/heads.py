@@ -24,6 +24,12 @@ def attention_heads(n_heads: int, d: int, seed: Seed, bias: float = 0.0) -> NDAr
     -------
     array of shape (n_heads, d + 1, d + 1)
 
+    Examples
+    --------
+    >>> from attlas import features
+    >>> features.attention_heads(10, 4, seed=0).shape  # d + 1: tokens carry a last coordinate of one
+    (10, 5, 5)
+
     References
     ----------
     fu2023random, equation (4) for RFA and section 3.3 for BRFA; the scale 1/4 is theirs, b is ours to vary.
@@ -49,6 +55,12 @@ def mlp_neurons(n_neurons: int, tokens: int, d: int, seed: Seed) -> NDArray[np.f
     Returns
     -------
     array of shape (n_neurons, tokens * d + 1)
+
+    Examples
+    --------
+    >>> from attlas import features
+    >>> features.mlp_neurons(10, 4, 3, seed=0).shape  # four tokens of dimension three, and one
+    (10, 13)
     """
     size = (integer(n_neurons, "n_neurons"), integer(tokens, "tokens") * integer(d, "d") + 1)
     neurons = generator(seed).standard_normal(size)

@@ -10,6 +10,7 @@ References
 fu2023random; cho2009kernel for the arc-cosine kernel of relu; the biased ones are derived in `docs/features.md`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,7 +31,7 @@ from attlas.numerics import Event, Progress
 
 Array = NDArray[np.float64]
 
-_KEYS = 256  # on each side of a block of key pairs: half a megabyte, which stays in the cache
+_KEYS = 384  # on each side of a block of key pairs: a megabyte, which stays in the cache
 
 
 @np.errstate(over="ignore", invalid="ignore")  # overflow raises an InputError
@@ -68,6 +69,13 @@ def attention_kernel(
         Hermite series for small correlations and a quadrature for large ones, to 1e-11 for biases up to 4 and 1e-9 up to 8.
         Closed forms for erf and relu2 without bias; else the Hermite series, to 1e-10 for smooth functions. With a
         kink, as in relu2 with a bias, it is that good for correlations of scores up to 0.95 (and exactly 1).
+
+    Examples
+    --------
+    >>> from attlas import features, tokens
+    >>> K = features.attention_kernel(tokens.sphere(5, 4, 3, seed=0))
+    >>> K.shape, bool((K.diagonal() > 0).all())
+    ((5, 5), True)
     """
     if isinstance(activation, str) and activation == "softmax":
         raise InputError("activation 'softmax' has features only, no kernel: its normaliser couples the keys")
@@ -133,6 +141,12 @@ def mlp_kernel(X: ArrayLike, X2: ArrayLike | None = None) -> Array:
     ----------
     X, X2 : arrays of shape (n, tokens, d)
         No token may be missing: a network on concatenated tokens has no way to leave one out.
+
+    Examples
+    --------
+    >>> from attlas import features, tokens
+    >>> features.mlp_kernel(tokens.sphere(5, 4, 3, seed=0)).shape
+    (5, 5)
     """
     first = sequences(X, "X")
     second = first if X2 is None else sequences(X2, "X2", d=first.shape[2])
@@ -179,6 +193,11 @@ class _Scores:
         return cls(scale * queries, keys, present.sum(1).astype(float), mean, deviation)
 
     @cached_property
+    def transposed(self) -> Array:
+        """Coordinates by keys, (d + 1, n N): products of thin matrices are twice as fast in this order."""
+        return np.ascontiguousarray(self.keys.reshape(-1, self.keys.shape[2]).T)
+
+    @cached_property
     def series(self) -> Array:
         """Hermite coefficients of the means, (n, terms, keys)."""
         series = np.empty((len(self.mean), TERMS, self.mean.shape[1]))
@@ -197,14 +216,14 @@ class _Scores:
 
     def gram(self, other: "_Scores", rows: slice, columns: slice, buffer: Array) -> tuple[Array, Array, Array]:
         """Return t of all key pairs, (rows, N, columns, N'), c of all query pairs, and the buffer that t lies in."""
-        left, right = self.keys[rows], other.keys[columns]
-        D = left.shape[2]
-        size = left.shape[0] * left.shape[1] * right.shape[0] * right.shape[1]
+        left, N2 = self.keys[rows], other.keys.shape[1]
+        shape = (*left.shape[:2], columns.stop - columns.start, N2)
+        size = math.prod(shape)
         if len(buffer) < size:
             buffer = np.empty(size)
-        t = buffer[:size].reshape(-1, right.shape[0] * right.shape[1])
-        np.matmul(left.reshape(-1, D), right.reshape(-1, D).T, out=t)
-        return t.reshape(*left.shape[:2], *right.shape[:2]), self.queries[rows] @ other.queries[columns].T, buffer
+        t = buffer[:size].reshape(shape[0] * shape[1], -1)
+        np.matmul(left.reshape(len(t), -1), other.transposed[:, columns.start * N2 : columns.stop * N2], out=t)
+        return t.reshape(shape), self.queries[rows] @ other.queries[columns].T, buffer
 
 
 @njit(cache=True, nogil=True, fastmath=True)

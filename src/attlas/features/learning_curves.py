@@ -1,6 +1,6 @@
 """Learning curves: of a regressor on any data, and of several learners on one draw of sequences and targets."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from attlas.features.nested_curve import Curve, nested_curve
 from attlas.features.regressor import RandomAttentionRegressor
 from attlas.features.ridge import GRID
 from attlas.features.ridge_fit import mean_square
-from attlas.inputs import integer, numbers
+from attlas.inputs import described, integer, numbers
 from attlas.numerics import Progress, stream
 
 Array = NDArray[np.float64]
@@ -54,6 +54,18 @@ def learning_curve(
     Curve
         ``curve.test[penalty, size, target]`` and so on; ``curve.chosen()`` is the test error at the penalty that
         leave-one-out chooses.
+
+    Examples
+    --------
+    >>> from attlas import features, tokens
+    >>> from attlas.features import targets
+    >>> X = tokens.sphere(120, 5, 4, seed=0)
+    >>> y = targets.Correlation(power=1)(X)
+    >>> model = features.RandomAttentionRegressor("infinite")
+    >>> curve = features.learning_curve(model, X[:80], y[:80], X[80:], y[80:], sizes=[20, 80])
+    >>> error = curve.chosen()[:, 0]  # at the penalty that leave-one-out chooses
+    >>> curve.sizes.tolist(), bool(error[1] < error[0])
+    ([20, 80], True)
     """
     if not callable(getattr(model, "design", None)):
         raise InputError(f"model must be a RandomAttentionRegressor, or have its methods; got {type(model).__name__}")
@@ -103,6 +115,9 @@ class TargetData:
     """
 
     def __init__(self, names: Sequence[str], d: int, keys: int, n: int, n_test: int, seed: int) -> None:
+        if not isinstance(names, Sequence | Mapping) or not len(names):
+            raise InputError(f"names must be a list of targets such as ['keys 2']; got {described(names)}")
+        keys = integer(keys, "keys")
         self.X = tokens.sphere(n, keys + 1, d, stream(seed, "train"))
         self.X_test = tokens.sphere(n_test, keys + 1, d, stream(seed, "test"))
         functions = [targets.named(name, d, seed) for name in names]
@@ -152,6 +167,12 @@ def sample_sizes(low: int, high: int, per_doubling: int = 2) -> list[int]:
     ------
     InputError
         Unless 0 < low < high.
+
+    Examples
+    --------
+    >>> from attlas import features
+    >>> features.sample_sizes(100, 400)
+    [100, 141, 200, 283, 400]
     """
     low, high, per_doubling = (integer(*one) for one in ((low, "low"), (high, "high"), (per_doubling, "per_doubling")))
     if not 0 < low < high:

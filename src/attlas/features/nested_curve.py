@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attlas.errors import InputError
-from attlas.features.ridge import factor, left_out, with_constant
+from attlas.features.ridge import factor
+from attlas.features.weighted_targets import with_constant
 from attlas.numerics import Event, Progress
 
 Array = NDArray[np.float64]
@@ -101,8 +102,20 @@ def _errors(L: Array, Y: Array, K_test: Array, Y_test: Array, sizes: NDArray[np.
         mean = Y[:n].mean(0)
         predicted = prediction[:, :-1] + mean * (1 - prediction[:, -1:]) if intercept else prediction
         diagonal = np.einsum("ki,ki->i", leading, leading)
-        each = left_out(coefficients / diagonal[:, None], Y[:n], intercept)
+        each = _left_out(coefficients / diagonal[:, None], Y[:n], intercept)
         found[0, column] = np.mean((predicted - Y_test) ** 2, axis=0)
         found[1, column] = np.mean(each**2, axis=0)
         found[2, column] = missed[n - max(n // 5, 1) : n].mean(0)
     return found
+
+
+def _left_out(errors: Array, Y: Array, intercept: bool) -> Array:
+    """Return the leave-one-out errors (n, targets), given those of targets (and of a column of ones) that were not centred.
+
+    With an intercept the fit is one to y - mean(y). Without sample i the mean is m_i = (sum y - y_i)/(n - 1), and a shift of
+    all targets by m_i moves the error by -m_i times that of the constant.
+    """
+    if not intercept:
+        return errors
+    means = (Y.sum(0) - Y) / (len(Y) - 1)
+    return np.asarray(errors[:, :-1] - means * errors[:, -1:])

@@ -35,7 +35,7 @@ def with_positions(X: Array, weight: float, slots: int | None = None) -> Array:
         raise InputError(f"X has {keys} keys, the position codes were made for {count}")
     codes = np.zeros((*X.shape[:2], count), dtype=X.dtype)
     place = np.arange(keys)
-    codes[:, place + 1, place] = np.sqrt(weight)
+    codes[:, place + 1, place] = np.sqrt(float(weight))
     codes[np.isnan(X[:, :, 0])] = np.nan
     return np.concatenate([X, codes], axis=2)
 

@@ -25,6 +25,12 @@ def sample_cost(sizes: ArrayLike, errors: ArrayLike, level: float = 0.5) -> floa
     -------
     float
         0 if the first error is already below the level, infinity if none is: both are censored, not measured.
+
+    Examples
+    --------
+    >>> from attlas import features
+    >>> round(features.sample_cost([100, 200, 400], [0.9, 0.6, 0.4]), 1)
+    273.1
     """
     n, e = array(sizes, "sizes", ("k",)), array(errors, "errors", ("k",))
     level = real(level, "level", above=0)
@@ -50,6 +56,12 @@ def cost_interval(costs: ArrayLike, level: float = 0.95) -> tuple[float, float, 
     ----------
     costs : array of shape (repeats,)
         Of `sample_cost`, from independent draws of data.
+
+    Examples
+    --------
+    >>> from attlas import features
+    >>> [round(x) for x in features.cost_interval([410.0, 455.0, 430.0, 421.0])]
+    [429, 400, 460]
     """
     from scipy import stats
 
@@ -82,6 +94,13 @@ def exponent(d: ArrayLike, costs: ArrayLike) -> Exponent:
     ------
     InputError
         If fewer than three points, or two dimensions, are left.
+
+    Examples
+    --------
+    >>> from attlas import features
+    >>> found = features.exponent([8, 16, 32], [110.0, 430.0, 1750.0])
+    >>> round(found.line.slope, 2)
+    2.0
     """
     dimensions, found = ranked(d, "d"), ranked(costs, "costs")
     if dimensions.ndim != 1 or dimensions.shape != found.shape or np.isnan(found).any() or np.any(found < 0):

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
+from attlas.inputs import plain
 
 Array = NDArray[np.float64]
 
@@ -128,7 +129,7 @@ class Pointwise:
     def __call__(self, scores: Array) -> Array:
         """Return the weights."""
         try:
-            found = np.asarray(self.function(scores))
+            found = plain(self.function(scores), f"what scoring {self.name!r} returns", "one number for each score")
         except InputError:
             raise
         except Exception as error:

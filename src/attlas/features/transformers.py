@@ -1,6 +1,6 @@
 """Random features as scikit-learn transformers: of frozen heads, and of frozen neurons on the same tokens."""
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,9 +8,11 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from attlas.errors import InputError
-from attlas.features.base import OnSequences, seed_of
-from attlas.features.head_features import make_features
+from attlas.features.base import OnSequences, query_of, seed_of
+from attlas.features.head_features import features_of
 from attlas.features.heads import mlp_neurons
+from attlas.features.sets import Sets
+from attlas.features.threads import threads
 from attlas.features.token_maps import draw_heads
 from attlas.inputs import integer
 from attlas.layers import random_feature_mlp
@@ -24,7 +26,8 @@ class RandomAttentionFeatures(TransformerMixin, OnSequences):
     phi_m(X) = (1/N) sum_i act(xt_0^T W_m xt_i) xt_i / sqrt(M),  W_m = W_0 + N(0, 1/4), xt = [x; 1],
 
     one block of d + 1 numbers per head (more with position codes or two layers); inner products of features tend to
-    `attention_kernel` as M grows.
+    `attention_kernel` as M grows. X is an array (n, 1 + keys, d), token 0 the query, missing keys rows of NaN; or a list of
+    arrays (k_i, d), one to a set, of any sizes; or `Sets`; or rows of numbers (see `token_dim`).
 
     Parameters
     ----------
@@ -40,11 +43,19 @@ class RandomAttentionFeatures(TransformerMixin, OnSequences):
     depth : {1, 2}
         2 puts a first random layer before the heads, whose outputs are their tokens: functions of two keys can then be
         learned.
+    query : {"first", "mean", None}, default "first"
+        Which token asks: the first, the others being its keys; the mean token, all tokens being keys; or, for None, every
+        token in turn, all tokens being keys, and the features are averaged over them:
+        phi_m(X) = (1/k) sum_q (1/k) sum_i act(xt_q^T W_m xt_i) xt_i / sqrt(M). The last two are for sets without order; None
+        costs k times as much. Position codes and a first layer are those of (x_q; x_1..x_k), for every query q.
     token_dim : int, optional
         For 2-D X: rows are tokens of this many numbers, end to end, the first the query. If not given a row is one token,
         both the query and the only key.
     random_state : int, RandomState or None
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, optional
+        That of X if not given: float32 features for float32 tokens, else float64.
+    n_jobs : int, optional
+        Threads that make features; None is one, -1 one for every core. The numbers are the same for any.
 
     Attributes
     ----------
@@ -56,6 +67,9 @@ class RandomAttentionFeatures(TransformerMixin, OnSequences):
     >>> X = np.random.default_rng(0).normal(size=(5, 4, 3))  # five sequences: a query and three keys in three dimensions
     >>> RandomAttentionFeatures(n_heads=10, random_state=0).fit_transform(X).shape
     (5, 40)
+    >>> sets = [X[0], X[1, :2], X[2, :1]]  # sets of four tokens, two and one
+    >>> RandomAttentionFeatures(n_heads=10, query=None, random_state=0).fit_transform(sets).shape
+    (3, 40)
     """
 
     def __init__(
@@ -66,36 +80,45 @@ class RandomAttentionFeatures(TransformerMixin, OnSequences):
         activation: Any = "relu",
         positions: float = 0.0,
         depth: int = 1,
+        query: Literal["first", "mean"] | None = "first",
         token_dim: int | None = None,
         random_state: Any = None,
-        dtype: str = "float64",
+        dtype: Literal["float32", "float64"] | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.n_heads = n_heads
         self.bias = bias
         self.activation = activation
         self.positions = positions
         self.depth = depth
+        self.query = query
         self.token_dim = token_dim
         self.random_state = random_state
         self.dtype = dtype
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"] if self.dtype is None else [self.dtype]
+        return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Draw the heads for tokens of the dimension of X."""
         checked = self._sequences(X, reset=True)
-        if not isinstance(self.dtype, str) or self.dtype not in ("float32", "float64"):
-            raise InputError(f"dtype must be 'float32' or 'float64'; got {self.dtype!r}")
-        self.heads_, self._prepare = draw_heads(
-            self.n_heads, checked, self.bias, self.activation, self.random_state, self.positions, self.depth
-        )
+        if self.dtype is not None and not (isinstance(self.dtype, str) and self.dtype in ("float32", "float64")):
+            raise InputError(f"dtype must be 'float32', 'float64', or None for that of X; got {self.dtype!r}")
+        threads(self.n_jobs)
+        options = (self.bias, self.activation, self.random_state, self.positions, self.depth, query_of(self))
+        self.heads_, self._prepare = draw_heads(self.n_heads, checked, *options)
         self._n_features_out = self.heads_.shape[0] * self.heads_.shape[1]
         return self
 
     def transform(self, X: Any) -> Array:
         """Return the features (n, n_heads (d + 1))."""
         check_is_fitted(self)
-        checked = self._prepare(self._sequences(X, reset=False))
-        found = make_features(checked, self.heads_, self.activation, np.dtype(self.dtype))
-        return np.asarray(found / found.dtype.type(np.sqrt(len(self.heads_))))
+        checked = self._sequences(X, reset=False)
+        dtype = np.dtype(checked.dtype if self.dtype is None else self.dtype)
+        return features_of(checked, self.heads_, self.activation, dtype, self._prepare, self.n_jobs)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
         """Return head0_value0, head0_value1, ..."""
@@ -131,7 +154,7 @@ class RandomMLPFeatures(TransformerMixin, OnSequences):
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Draw the neurons for sequences of the shape of X."""
-        checked = self._sequences(X, reset=True)
+        checked = _even(self._sequences(X, reset=True))
         d = checked.shape[2]
         count = integer(self.n_heads, "n_heads") * (d + 1) if self.n_neurons is None else self.n_neurons
         self._tokens = checked.shape[1]
@@ -142,7 +165,7 @@ class RandomMLPFeatures(TransformerMixin, OnSequences):
     def transform(self, X: Any) -> Array:
         """Return the features (n, n_neurons)."""
         check_is_fitted(self)
-        checked = self._sequences(X, reset=False)
+        checked = _even(self._sequences(X, reset=False))
         if np.isnan(checked).any():
             raise InputError("X has missing tokens (NaN); an MLP on concatenated tokens needs all of them")
         if checked.shape[1] != self._tokens:
@@ -153,3 +176,11 @@ class RandomMLPFeatures(TransformerMixin, OnSequences):
         """Return neuron0, neuron1, ..."""
         check_is_fitted(self)
         return np.array([f"neuron{m}" for m in range(len(self.neurons_))], dtype=object)
+
+
+def _even(X: Array | Sets) -> Array:
+    if isinstance(X, Sets):
+        raise InputError(
+            f"X has sets of {X.lengths.min()} to {X.lengths.max()} tokens; an MLP on concatenated tokens needs equal sizes"
+        )
+    return X

@@ -2,11 +2,12 @@
 
 from math import comb
 
-import mpmath as mp
 import numpy as np
 import pytest
 
 from attlas.features.sharp.harmonics import half_moments, harmonics, legendre, power_moment, sphere_nodes
+
+mp = pytest.importorskip("mpmath")
 
 
 @pytest.mark.parametrize("d", [3, 4, 8, 33])

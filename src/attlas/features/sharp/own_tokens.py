@@ -18,7 +18,7 @@ from attlas.features.sharp.model import Placed
 from attlas.features.sharp.predictor import Predictor
 from attlas.features.sharp.spectrum import Label, Sectors, Spectrum
 from attlas.features.sharp.table import spectrum_table
-from attlas.inputs import array
+from attlas.inputs import array, plain
 from attlas.numerics import Progress, Solution, stream
 
 if TYPE_CHECKING:
@@ -54,6 +54,13 @@ def theory_of(
         The Gram matrix itself, of whatever learner.
     seed : int
         Of the heads of softmax.
+
+    Examples
+    --------
+    >>> from attlas import features, tokens
+    >>> theory = features.theory_of(tokens.gaussian(200, 4, 3, seed=0))
+    >>> theory.values.shape, bool(theory.values.max() > 0)  # eigenvalues of the Gram matrix
+    ((200,), True)
     """
     checked = sequences(X)
     if len(checked) < 10:
@@ -146,7 +153,7 @@ class OwnTheory:
             target = known_targets.named(target, self.X.shape[2], 0)
         given = target(self.X) if callable(target) else target
         try:
-            y = np.asarray(given, dtype=float).reshape(len(self.X), -1)
+            y = plain(given, "target", "values").astype(float).reshape(len(self.X), -1)
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"target must be a function of sequences, or its values on the {len(self.X)} given; got {target!r}"
