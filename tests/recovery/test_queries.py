@@ -93,13 +93,13 @@ def test_starts_steps_and_heads_bound_the_search_of_what_is_no_layer():
 
 def test_a_stop_by_the_clock_is_named():
     """After the first fit, one head and its few queries are left; without it eight numbers of heads are tried."""
-    found = learn_from_queries(tanh, 4, heads=None, max_seconds=1e-3)
+    found = learn_from_queries(tanh, 4, heads=None, method="ordinary", max_seconds=1e-3)
     assert found.status is Status.OUT_OF_TIME
     assert not found.certificate.met
     assert found.layer.heads == 1
     assert found.certificate.queries < 100
     with pytest.raises(ConvergenceError, match=r"not certified \(out of time\)"):
-        learn_from_queries(tanh, 4, heads=None, max_seconds=1e-3, throw=True)
+        learn_from_queries(tanh, 4, heads=None, method="ordinary", max_seconds=1e-3, throw=True)
 
 
 def test_examples_and_queries_return_the_same_shape():

@@ -1,17 +1,18 @@
 """Why a recovered layer may be believed, or not: what `learn` and `learn_from_queries` return, and how examples certify."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attlas.errors import ConvergenceError
-from attlas.numerics import Status, stream
+from attlas.numerics import Status
 from attlas.recovery.examples import Examples
 from attlas.recovery.fit import Fit
 from attlas.recovery.layer import Layer
+from attlas.recovery.residual_test import LEVEL, Finding, residual_test
 from attlas.recovery.variable_projection import variable_projection
 
 Array = NDArray[np.float64]
@@ -19,10 +20,17 @@ Array = NDArray[np.float64]
 EXACT = 1e-6  # a residual below this, on examples that were not fitted, is no accident
 FALL = 0.1  # by how much of itself the held-out residual must fall to pay for another head
 AGREE = 0.1  # of the held-out residual: two starts that differ by less found the same
-_FLOOR = 1.25  # held-out over training residual, beyond which a fit has followed its noise
+_FLOOR = (
+    1.25  # held-out over training residual, in units of what is expected, beyond which a fit has followed its noise
+)
 _LINEAR = 0.95  # of the residual of the best linear function of the mean token, which every layer must beat
-_STRUCTURE = 0.02  # of the residual: noise does not depend on the tokens that much
+_CROWDED = 0.2  # unknowns per training output, beyond which noise and structure cannot be told apart
+_FEW = 50  # different sequences, below which they cannot either
+_HIDDEN = 0.1  # of the outputs: if a head of that size could hide in the noise, nothing is certified
+_MOST_PARAMETERS = 1500  # that the test of the residual can take
 _LOOKED_AT = 5000  # sequences, for what needs no more
+_EACH = 1e-4  # of its own size: an output that is small against others is to be right to that
+_ROUNDING = 1e-12  # of the largest output: a smaller one is rounding
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,13 @@ class Certificate:
         is told or measured to be. NaN if there seems to be none.
     agreement : float
         Relative difference of the outputs, on the held-out examples, of the two best starts; NaN if there were not two.
+    p_value : float
+        Of the hypothesis that the residual is noise, of mean zero given the tokens; NaN where that was not tested.
+    family : str
+        What the residual depends on most clearly, if it depends on anything; empty where that was not tested.
+    seen : dict
+        For each of some probes, by name, the smallest piece missing from the layer that the test would have refused with
+        probability 0.9, relative to the outputs. It speaks for these probes only.
     gap : float
         Of the span that was sculpted, NaN if nothing was: trust the span from 2 on.
     source : str
@@ -63,6 +78,9 @@ class Certificate:
     training: float = float("nan")
     noise: float = float("nan")
     agreement: float = float("nan")
+    p_value: float = float("nan")
+    family: str = ""
+    seen: dict[str, float] = field(default_factory=dict, hash=False)
     gap: float = float("nan")
     source: str = ""
     starts: int = 0
@@ -121,8 +139,13 @@ def certify(train: Examples, fresh: Examples, runs: Sequence[Run], gap: float = 
     best = runs[0]
     agreement = apart(fresh, runs) if len(runs) > 1 else float("nan")
     objection = next(_objections(train, fresh, runs, agreement), "")
-    noisy = best.residual > EXACT
-    reason = objection or _approval(best, agreement) + _unseen(train)
+    noisy = best.residual > EXACT or best.fit.residual > EXACT
+    tested = residual_test(_together(train, fresh), best.fit.layer) if noisy and not objection else None
+    if tested is not None:
+        objection = _dependence(best, tested)
+    if objection and _shifted(train, fresh, tested):
+        objection += "; its mean is not zero, so the layer may have a bias: try bias=True"
+    reason = objection or _approval(best, agreement, tested) + _unseen(train)
     return Certificate(
         met=not objection,
         reason=reason,
@@ -130,6 +153,9 @@ def certify(train: Examples, fresh: Examples, runs: Sequence[Run], gap: float = 
         training=best.fit.residual,
         noise=best.residual if noisy and not objection else float("nan"),
         agreement=agreement,
+        p_value=float("nan") if tested is None else tested.p_value,
+        family="" if tested is None else tested.family,
+        seen={} if tested is None else tested.seen,
         gap=gap,
         source=best.source,
         starts=len(runs),
@@ -139,32 +165,74 @@ def certify(train: Examples, fresh: Examples, runs: Sequence[Run], gap: float = 
 
 def apart(held_out: Examples, runs: Sequence[Run]) -> float:
     """Return the relative difference, on held-out examples, of the outputs of the first two runs."""
-    first, second = (held_out.output(run.fit.Theta, run.fit.W) for run in runs[:2])
+    first, second = (held_out.predict(run.fit.layer) for run in runs[:2])
     return float(np.linalg.norm(first - second) / max(np.linalg.norm(first), np.finfo(float).tiny))
+
+
+def small_output_missed(mine: Array, theirs: Array, allowed: float = 0.0) -> str:
+    """Return which output is missed by more than its own size explains, and than `allowed` of all of them does; or nothing.
+
+    A residual that is relative to all outputs together says nothing about those that are small against the others.
+    """
+    outputs = theirs.shape[-1]
+    apart, sizes = (np.linalg.norm(each.reshape(-1, outputs), axis=0) for each in (mine - theirs, theirs))
+    bound = np.maximum(_EACH * sizes, allowed * float(np.linalg.norm(sizes)))
+    missed = (apart > bound) & (sizes > _ROUNDING * sizes.max())
+    if not missed.any():
+        return ""
+    worst = int(np.argmax(np.where(missed, apart / np.maximum(sizes, 1e-300), 0.0)))
+    return (
+        f"output {worst} is {sizes[worst] / sizes.max():.1e} times as large as the largest and missed by"
+        f" {apart[worst] / sizes[worst]:.1e} of itself: it may be of another kind, or too small to be"
+        " seen; scale all outputs alike"
+    )
+
+
+def _together(train: Examples, fresh: Examples) -> Examples:
+    """Return all examples: held-out ones alone would see a fifth, and would contain the error of the estimate."""
+    mask = None if train.allowed is None or fresh.allowed is None else np.concatenate([train.allowed, fresh.allowed])
+    X, queries, Y = (np.concatenate([getattr(part, name) for part in (train, fresh)]) for name in ("X", "queries", "Y"))
+    return replace(train, X=X, queries=queries, Y=Y, allowed=mask)
+
+
+def _dependence(best: Run, tested: Finding) -> str:
+    """Return what the test of the residual has against the best run."""
+    if tested.p_value <= LEVEL:
+        return (
+            f"the residual is {best.residual:.1e} and depends on the tokens, most clearly on {tested.family}"
+            f" (p = {tested.p_value:.2g}, {tested.z:.1f} standard deviations): it is not noise; more heads or more starts"
+            " may help, or the data come from something else"
+        )
+    if (hidden := tested.seen["another head"]) > _HIDDEN:
+        return f"cannot tell: another head of {hidden:.0%} of the outputs could hide in it; more examples may help"
+    return ""
 
 
 def _objections(train: Examples, fresh: Examples, runs: Sequence[Run], agreement: float) -> Iterator[str]:
     """Yield what speaks against the best run, the plainest first."""
     held_out, fit, source = runs[0]
-    heads, d, out = fit.layer.heads, fit.layer.d, train.Y.shape[2]
-    unknowns = heads * (d**2 + d * out)
+    heads, unknowns = fit.layer.heads, train.unknowns(fit.layer)
+    crowding = unknowns / train.Y.size
     if train.Y.size < unknowns:
         yield f"{train.Y.size} outputs cannot determine the {unknowns} numbers of {heads} heads"
     if held_out <= EXACT and fit.residual <= EXACT:
+        if unlike := small_output_missed(fresh.predict(fit.layer), fresh.Y):
+            yield f"the held-out residual is {held_out:.1e}, but {unlike}"
         return
     if held_out > _LINEAR * min(1.0, linear := _linear(train, fresh)):
         yield f"the residual is {held_out:.2f}, and {linear:.2f} for a linear function of the mean token: nothing learned"
-    if held_out > _FLOOR * fit.residual:
+    different = int(train.kinds().max()) + 1
+    if crowding > _CROWDED or different < _FEW:
+        yield (
+            f"cannot tell if the residual of {held_out:.1e} is noise: {train.Y.size} outputs of {different} different"
+            f" sequences for {unknowns} numbers; it takes {_FEW} sequences and {1 / _CROWDED:.0f} outputs for each number"
+        )
+    if held_out > _FLOOR * np.sqrt((1 + crowding) / (1 - crowding)) * fit.residual:
         yield (
             f"the residual is {held_out:.1e} on held-out examples but {fit.residual:.1e} in training: the fit does not carry"
             " over; more examples, fewer heads or more starts may help"
         )
-    if (explained := _explained(train, fresh, fit)) > _STRUCTURE:
-        yield (
-            f"the residual is {held_out:.1e}, and the tokens explain {explained:.0%} of it: it is not noise; more heads or"
-            " more starts may help, or the data come from something else"
-        )
-    if source != "random" and (closer := _closer(train, fit)) < (1 - FALL) * fit.residual:
+    if source not in ("random", "random, factors") and (closer := _closer(train, fit)) < (1 - FALL) * fit.residual:
         yield (
             f"the residual is {held_out:.1e}, but some steps of variable projection from there bring it to {closer:.1e}:"
             " the search had not ended"
@@ -172,49 +240,40 @@ def _objections(train: Examples, fresh: Examples, runs: Sequence[Run], agreement
     if not agreement < AGREE * held_out:
         other = "no second start was made" if len(runs) < 2 else f"the two best starts differ by {agreement:.1e}"
         yield f"the residual stays at {held_out:.1e} and {other}: not such a layer, or not found from these starts"
+    if unknowns > _MOST_PARAMETERS:
+        yield f"not tested: {unknowns} parameters are too many for the test that the residual of {held_out:.1e} is noise"
 
 
-def _approval(best: Run, agreement: float) -> str:
-    if best.residual <= EXACT:
+def _approval(best: Run, agreement: float, tested: Finding | None) -> str:
+    if tested is None:
         return f"the held-out residual is {best.residual:.1e}"
     return (
         f"the residual is {best.residual:.1e} on held-out examples and {best.fit.residual:.1e} in training, as noise would"
-        f" be, and two starts found the same function to {agreement:.1e}"
+        f" be, no dependence on the tokens was found (p = {tested.p_value:.2g}; another head of"
+        f" {tested.seen['another head']:.1%} of the outputs would have been), and two starts found the same function to"
+        f" {agreement:.1e}"
     )
+
+
+def _shifted(train: Examples, fresh: Examples, tested: Finding | None) -> bool:
+    """Return whether a constant seems to be missing: the test sees it, or linear functions are clearly better with one."""
+    if train.bias or (tested is not None and "a constant" in tested.suspects):
+        return not train.bias
+    with_bias = (replace(part, bias=True) for part in (train, fresh))
+    return _linear(*with_bias) < _LINEAR * _linear(train, fresh)
 
 
 def _linear(train: Examples, held_out: Examples) -> float:
     """Return the held-out residual of the best linear function of the mean token: what attention to nothing gives."""
-    W = np.linalg.lstsq(
-        np.repeat(train.X.mean(1), train.Y.shape[1], axis=0), train.Y.reshape(-1, train.Y.shape[2]), rcond=None
-    )[0]
-    found = np.repeat(held_out.X.mean(1), held_out.Y.shape[1], axis=0) @ W
+
+    def regressors(data: Examples) -> Array:
+        mean = data.attend(np.zeros((data.asking.shape[2], data.X.shape[2])))[1]  # over what may be attended to
+        both = np.concatenate([mean, data.counted], axis=2) if data.bias else mean
+        return both.reshape(-1, both.shape[2])
+
+    W = np.linalg.lstsq(regressors(train), train.Y.reshape(-1, train.Y.shape[2]), rcond=None)[0]
+    found = regressors(held_out) @ W
     return float(np.linalg.norm(found - held_out.Y.reshape(found.shape)) / np.linalg.norm(held_out.Y))
-
-
-def _explained(train: Examples, fresh: Examples, fit: Fit) -> float:
-    """Return which share of the held-out residual is predicted by the tokens, to second order, from that in training.
-
-    Of noise nothing is; of heads that are missing, or of another function, something.
-    """
-
-    def features(data: Examples) -> Array:
-        return np.concatenate([data.queries.reshape(-1, data.queries.shape[2]), data.second_order()], axis=1)
-
-    def missed(data: Examples) -> Array:
-        return np.asarray((data.Y - data.output(fit.Theta, fit.W)).reshape(-1, data.Y.shape[2]))
-
-    some = train.take(slice(0, _LOOKED_AT))
-    F, rest = features(some), features(fresh)
-    most = max(2 * train.X.shape[2], len(F) // 8)  # columns, lest the regression follow the noise
-    if F.shape[1] > most:
-        columns = stream(0, "columns").permutation(F.shape[1])[:most]
-        F, rest = F[:, columns], rest[:, columns]
-    G = F.T @ F
-    G.flat[:: len(G) + 1] += 1e-6 * float(np.trace(G)) / len(G)
-    left = missed(fresh)
-    after = left - rest @ np.linalg.solve(G, F.T @ missed(some))
-    return 1 - float(np.sum(after**2)) / max(float(np.sum(left**2)), np.finfo(float).tiny)
 
 
 def _closer(train: Examples, fit: Fit) -> float:
@@ -224,10 +283,10 @@ def _closer(train: Examples, fit: Fit) -> float:
 
 def _unseen(data: Examples) -> str:
     """Return what to say if the tokens do not show all of Theta: x_r^T Theta (x_b - x_c) is all that they show."""
-    d = data.X.shape[2]
+    e, d = data.queries.shape[2], data.X.shape[2]
     some = data.X[:_LOOKED_AT]
-    rows = np.linalg.matrix_rank(data.queries[:_LOOKED_AT].reshape(-1, d))
+    rows = np.linalg.matrix_rank(data.queries[:_LOOKED_AT].reshape(-1, e))
     columns = np.linalg.matrix_rank((some - some[:, :1]).reshape(-1, d))
-    if min(rows, columns) == d:
+    if (rows, columns) == (e, d):
         return ""
-    return f"; but these tokens show {rows} x {columns} of the {d} x {d} numbers of Theta: on others the function may differ"
+    return f"; but these tokens show {rows} x {columns} of the {e} x {d} numbers of Theta: on others the function may differ"

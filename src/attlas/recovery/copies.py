@@ -60,6 +60,16 @@ def copies(
     -----
     About 2H queries and, for V_sum, two more; sequences of up to 2H + 1 tokens. Logits that come out complex, a sign of
     lost precision, are returned as NaN.
+
+    Examples
+    --------
+    >>> from attlas import recovery
+    >>> layer = recovery.Layer(*recovery.planted_layer(heads=2, d=4, seed=0))
+    >>> a, b = [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]
+    >>> found = recovery.copies(lambda X: layer(X[None])[0, -1], a, b, heads=2)
+    >>> truth = sorted(float(Theta[1] @ [1.0, -1.0, 0.0, 0.0]) for Theta in layer.Theta)
+    >>> bool(abs(sorted(found.logits)[0] - truth[0]) < 1e-6)
+    True
     """
     first, second = array(a, "a", ("d",)), array(b, "b", ("d",))
     H = integer(heads, "heads")

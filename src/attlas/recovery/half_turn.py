@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from attlas.recovery.view import Lost, View
+from attlas.recovery.oracle import Lost, Task, Tasks
+from attlas.recovery.view import View
 
 Array = NDArray[np.float64]
 
@@ -25,30 +26,31 @@ class Plane:
         self.view, self.basis = view, basis
         self.scale = float(np.linalg.norm(view.total)) or 1.0
 
-    def ask(self, angle: float) -> tuple[Array, Array]:
+    def ask(self, angle: float) -> Task:
         """Return where in the plane u was, and D(u), both over the length of u."""
         long = self.view.long
-        u, D = self.view(long * turn(self.basis, angle))
+        u, D = yield from self.view(long * turn(self.basis, angle))
         return self.basis[:2] @ u / long, D / long
 
-    def map(self, angles: tuple[float, float]) -> tuple[Array, float]:
+    def map(self, angles: tuple[float, float]) -> Task:
         """Return the linear map (2, d_out) of the cell of two angles, and how far it may be off."""
-        rows, answers = zip(*(self.ask(angle) for angle in angles), strict=True)
+        asked = yield Tasks([self.ask(angle) for angle in angles])
+        rows, answers = zip(*asked, strict=True)
         error = max(1e-7, 10 * self.view.noise / abs(angles[1] - angles[0])) * self.scale
         return np.linalg.solve(np.array(rows), np.array(answers)), error
 
-    def cell(self, angle: float) -> tuple[Array, float]:
+    def cell(self, angle: float) -> Task:
         """Return the map of the cell at an angle: from two close queries or, if there is noise, the farthest that agree."""
         if self.view.noise > _ROUNDING:
             for apart in (0.1, 0.03, 0.01, 0.003):
-                M, error = self.map((angle, angle + apart))
-                if self.misses(M, angle + 0.6 * apart) < error:
+                M, error = yield from self.map((angle, angle + apart))
+                if (yield from self.misses(M, angle + 0.6 * apart)) < error:
                     return M, error
-        return self.map((angle, angle + max(1e-6, float(np.sqrt(self.view.noise)))))
+        return (yield from self.map((angle, angle + max(1e-6, float(np.sqrt(self.view.noise))))))
 
-    def misses(self, M: Array, angle: float) -> float:
+    def misses(self, M: Array, angle: float) -> Task:
         """Return by how much a map misses D at an angle."""
-        place, D = self.ask(angle)
+        place, D = yield from self.ask(angle)
         return float(np.linalg.norm(place @ M - D))
 
 
@@ -57,7 +59,7 @@ def steps_of(plane: Plane) -> list[tuple[float, Array]]:
     found: list[tuple[float, Array]] = []
     splits = 0
 
-    def split(low: float, before: tuple[Array, float], high: float, after: tuple[Array, float]) -> None:
+    def split(low: float, before: tuple[Array, float], high: float, after: tuple[Array, float]) -> Task:
         """Find the steps between two cells: as long as every middle belongs to one of the two there is one step."""
         nonlocal splits
         if np.linalg.norm(before[0] - after[0]) < 3 * (before[1] + after[1]):
@@ -67,22 +69,22 @@ def steps_of(plane: Plane) -> list[tuple[float, Array]]:
             raise Lost("no end of steps: these answers are not those of saturated heads")
         for _ in range(_STEPS):
             middle = 0.5 * (low + high)
-            if plane.misses(before[0], middle) < before[1]:
+            if (yield from plane.misses(before[0], middle)) < before[1]:
                 low = middle
-            elif plane.misses(after[0], middle) < after[1]:
+            elif (yield from plane.misses(after[0], middle)) < after[1]:
                 high = middle
             elif high - low < _NARROW:
                 low = high = middle
                 break
             else:
-                between = plane.cell(middle)
-                split(low, before, middle, between)
-                split(middle, between, high, after)
+                between = yield from plane.cell(middle)
+                yield Tasks([split(low, before, middle, between), split(middle, between, high, after)])
                 return
         found.append((0.5 * (low + high), before[0]))
 
-    first = plane.cell(0.0)
-    split(0.0, first, np.pi, (plane.basis[:2] @ plane.view.total - first[0], first[1]))
+    ask = plane.view.ask
+    (first,) = ask.run(plane.cell(0.0))
+    ask.run(split(0.0, first, np.pi, (plane.basis[:2] @ plane.view.total - first[0], first[1])))
     return sorted(found, key=lambda step: step[0])
 
 
@@ -96,15 +98,21 @@ def cells_of(plane: Plane, steps: list[tuple[float, Array]]) -> Array:
     angles = np.array([step[0] for step in steps])
     edges = np.concatenate([[angles[-1] - np.pi], angles])
     maps = np.empty((len(steps) + 1, *view.total.shape))
-    for cell in range(len(steps)):
+
+    def seen(cell: int) -> Task:
         middle, width = 0.5 * (edges[cell] + edges[cell + 1]), edges[cell + 1] - edges[cell]
         M = np.empty_like(view.total)  # in the basis
-        M[:2] = plane.map((middle - 0.4 * width, middle + 0.4 * width))[0] if noisy else steps[cell][1]
-        for j in range(2, len(basis)):
-            lean = (0.1 if noisy else 0.01) * width
-            u, D = view(view.long * (turn(basis, middle) + lean * basis[j]))
+        if noisy:
+            M[:2] = (yield from plane.map((middle - 0.4 * width, middle + 0.4 * width)))[0]
+        else:
+            M[:2] = steps[cell][1]
+        lean = (0.1 if noisy else 0.01) * width
+        leaning = [view(view.long * (turn(basis, middle) + lean * other)) for other in basis[2:]]
+        for j, (u, D) in enumerate((yield Tasks(leaning)), start=2):
             place = basis @ u
             M[j] = (D - place[:2] @ M[:2]) / place[j]
-        maps[cell] = basis.T @ M
+        return basis.T @ M
+
+    maps[:-1] = view.ask.run(*(seen(cell) for cell in range(len(steps))))
     maps[-1] = view.total - maps[0]
     return maps

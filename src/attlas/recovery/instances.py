@@ -28,6 +28,13 @@ def planted_layer(
     -------
     Theta : array of shape (heads, d, d)
     W : array of shape (heads, d, d_out)
+
+    Examples
+    --------
+    >>> from attlas import recovery
+    >>> Theta, W = recovery.planted_layer(heads=2, d=4, seed=0)
+    >>> Theta.shape, W.shape
+    ((2, 4, 4), (2, 4, 4))
     """
     rng = generator(seed)
     size = (integer(heads, "heads"), integer(d, "d"))

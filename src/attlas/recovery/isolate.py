@@ -9,6 +9,7 @@ hyperplane exactly one head is between 0 and 1. So:
 3. From a point on one head's step, small moves in every direction give its logits, that is g_h.
 4. Three tokens [b + u; b + u; b] tell (g, V) from (-g, -V), which two cannot.
 5. Other final tokens b + eps beta give g_h again, and the difference is eps Theta_h^T beta: no heads to match.
+   With key biases g_h = Theta_h^T b + u_h, so that one more final token tells u_h.
 
 Length of u and distance from other steps are chosen so that the other heads are saturated to rounding. Noise in the answers
 is measured first, D(2u) against 2 D(u), and widens the angles and tolerances; what is found is then off by about a thousand
@@ -27,8 +28,8 @@ from numpy.typing import NDArray
 from attlas.numerics import stream
 from attlas.recovery.half_turn import Plane, cells_of, steps_of, turn
 from attlas.recovery.layer import Layer
-from attlas.recovery.oracle import CountingOracle
-from attlas.recovery.view import Lost, View
+from attlas.recovery.oracle import CountingOracle, Lost, Task, Tasks
+from attlas.recovery.view import View
 
 Array = NDArray[np.float64]
 
@@ -46,6 +47,7 @@ def isolate(
     noise: float = 0.0,
     lengths: tuple[float, ...] = (LONG, LONGER),
     attempts: int = 5,
+    bias: bool = False,
 ) -> Iterator[tuple[Layer, float]]:
     """Yield what each attempt that separated the heads found, and the noise it assumed.
 
@@ -64,13 +66,15 @@ def isolate(
         Of u, tried in turn.
     attempts : int
         Planes and final tokens to try at each: one may be close to the steps of two heads at once.
+    bias : bool
+        Whether heads may have key biases.
     """
     for long in lengths:
         rng = stream(seed, "isolate", f"{long:g}")
         level = max(noise, _measured_noise(ask, total, long, rng))
         for _ in range(attempts if level <= NOISE else 0):
             try:
-                yield _attempt(ask, total, level, long, rng), level
+                yield _attempt(ask, total, level, long, rng, bias), level
             except Lost:
                 continue
 
@@ -80,19 +84,33 @@ def _measured_noise(ask: CountingOracle, total: Array, long: float, rng: np.rand
     b, *directions = rng.standard_normal((4, len(total)))
     view = View(ask, b / np.linalg.norm(b), total, 0.0, long)
     lengths = [long / np.linalg.norm(u) for u in directions]
-    pairs = [(view(size * u / 2)[1], view(size * u)[1]) for size, u in zip(lengths, directions, strict=True)]
+    asked = [view(part * size * u) for size, u in zip(lengths, directions, strict=True) for part in (0.5, 1.0)]
+    seen = [D for _, D in ask.run(*asked)]
+    pairs = list(zip(seen[::2], seen[1::2], strict=True))
     missed = [float(np.linalg.norm(twice - 2 * once)) for once, twice in pairs]
     answers = [float(np.linalg.norm(twice + view.offset)) for _, twice in pairs]  # D is zero where all heads are off
     return max(difference / max(answer, 1e-300) for difference, answer in zip(missed, answers, strict=True))
 
 
-def _attempt(ask: CountingOracle, total: Array, noise: float, long: float, rng: np.random.Generator) -> Layer:
-    d = len(total)
-    b = rng.standard_normal(d)
-    b /= np.linalg.norm(b)
+def _attempt(
+    ask: CountingOracle, total: Array, noise: float, long: float, rng: np.random.Generator, bias: bool
+) -> Layer:
+    b = rng.standard_normal(len(total))
+    view = View(ask, b / np.linalg.norm(b), total, noise, long)
+    return separate(view, view, view, rng, bias)
+
+
+def separate(search: View, saturated: View, close: View, rng: np.random.Generator, bias: bool = False) -> Layer:
+    """Return the heads that are seen with one final token: steps, values and matrices may each be asked in its own view.
+
+    Raises
+    ------
+    Lost
+        If this final token, or the plane that is drawn, does not separate them.
+    """
+    ask, total, noise, d = search.ask, search.total, search.noise, len(search.total)
     basis = np.linalg.qr(rng.standard_normal((d, d)))[0].T  # rows; the first two span the plane
-    view = View(ask, b, total, noise, long)
-    plane = Plane(view, basis)
+    plane = Plane(search, basis)
     steps = steps_of(plane)
     if not steps:
         if np.linalg.norm(total) == 0:
@@ -101,47 +119,50 @@ def _attempt(ask: CountingOracle, total: Array, noise: float, long: float, rng: 
     cells = cells_of(plane, steps)
     g = np.empty((len(steps), d))
     V = np.diff(cells, axis=0)
-    for h, (angle, _) in enumerate(steps):
-        g[h], sign = _seen(view, basis, angle, cells[h], V[h])
-        g[h] *= sign
-        V[h] *= sign
-    V = _values(view, g, total, rng)
-    Theta = _matrices(view, g, V, rng)
+    for h, (found, sign) in enumerate(
+        ask.run(*(_seen(search, basis, angle, cells[h], V[h]) for h, (angle, _) in enumerate(steps)))
+    ):
+        g[h] = found * sign
+    V = _values(saturated, g, total, rng)
+    Theta, u = _matrices(close, g, V, rng, bias)
     uniform = total - V.sum(0)
     if np.linalg.norm(uniform) > max(1e-7, 1e4 * noise) * np.linalg.norm(V):
         Theta, V = np.concatenate([Theta, np.zeros((1, d, d))]), np.concatenate([V, uniform[None]])
-    return Layer(Theta, V)
+        u = np.concatenate([u, np.zeros((1, d))])
+    return Layer(Theta, V, u if bias else None)
 
 
-def _seen(view: View, basis: Array, angle: float, before: Array, jump: Array) -> tuple[Array, float]:
+def _seen(view: View, basis: Array, angle: float, before: Array, jump: Array) -> Task:
     """Return g of the head that steps at this angle, up to its sign, and the sign that three tokens tell.
 
     `before` is the map of all others, with the jump J on the far side: D = u before + s u J, s between 0 and 1.
     """
     along, across = turn(basis, angle), turn(basis, angle + np.pi / 2)
     for length in (1e-3 * view.long, 1e-4 * view.long, 1e-5 * view.long):
-        start = view.logit(length * along, before, jump)
+        start = yield from view.logit(length * along, before, jump)
         if start is not None:
             break
     else:
         raise Lost("a step was not found again")
     g = start[1] / length * along
     strongest = (0.0, across)
-    for w in [across, *basis[2:]]:
-        slope = view.slope(length * along, w, before, jump, start[1])
+    others = [across, *basis[2:]]
+    slopes = yield Tasks([view.slope(length * along, w, before, jump, start[1]) for w in others])
+    for w, slope in zip(others, slopes, strict=True):
         g = g + slope * w
         if abs(slope) > abs(strongest[0]):
             strongest = (slope, w)
     if strongest[0] == 0:
         raise Lost("a step without a slope")
     # the difference of two points close by: a head with Theta = 0, whose share two copies change, drops out of it
-    points = [view(u, copies=2) for u in (length * along + (1.5 / strongest[0]) * strongest[1], length * along)]
+    ends = (length * along + (1.5 / strongest[0]) * strongest[1], length * along)
+    points = yield Tasks([view(u, copies=2) for u in ends])
     seen = points[0][1] - points[1][1]
 
     def expected(u: Array, sign: int) -> Array:
         """Three tokens give the live head the share 2 e^z/(2 e^z + 1); with the other sign it is off before its step."""
         rest = before if sign > 0 else before + jump
-        return np.asarray(u @ rest + sign * 2 / (2 + np.exp(-sign * float(g @ u))) * (u @ jump))
+        return np.asarray(u @ rest + sign * 2 / (2 + np.exp(min(-sign * float(g @ u), 700.0))) * (u @ jump))
 
     missed = [
         float(np.linalg.norm(seen - expected(points[0][0], sign) + expected(points[1][0], sign))) for sign in (1, -1)
@@ -168,7 +189,7 @@ def _values(view: View, g: Array, total: Array, rng: np.random.Generator) -> Arr
     rows = (np.sign(drawn @ g.T)[:, :, None] / 2 * drawn[:, None, :]).reshape(len(drawn), -1)
     chosen = qr(rows.T, mode="economic", pivoting=True)[2][: heads * d]
     length = 2 * _SATURATED / float(np.abs(drawn[chosen] @ g.T).min())
-    asked = [view(length * drawn[i]) for i in chosen]
+    asked = view.ask.run(*(view(length * drawn[i]) for i in chosen))
     design = np.array([(np.sign(u @ g.T)[:, None] / 2 * u).ravel() for u, _ in asked])
     answers = np.array([D - 0.5 * (u @ total) for u, D in asked])
     if np.linalg.cond(design) > 1e6:
@@ -190,31 +211,41 @@ def _between(units: Array, rng: np.random.Generator) -> list[Array]:
     return found
 
 
-def _matrices(view: View, g: Array, V: Array, rng: np.random.Generator) -> Array:
-    """Return Theta of all heads, from g at b and at d - 1 final tokens close to it."""
+def _matrices(view: View, g: Array, V: Array, rng: np.random.Generator, bias: bool) -> tuple[Array, Array]:
+    """Return Theta and u of all heads, from g at b and at d - 1 final tokens close to it; at d of them with key biases."""
     heads, d = g.shape
     b = view.b
     tokens = np.linalg.qr(np.concatenate([b[:, None], rng.standard_normal((d, d - 1))], axis=1))[0].T
     tokens[0] = b
-    Theta = np.empty((heads, d, d))
-    for h in range(heads):
-        along, length = _away_from_others(g, V, h, rng)
-        moves = np.linalg.qr(np.concatenate([along[:, None], rng.standard_normal((d, d - 1))], axis=1))[0].T[1:]
-        seen = _at(view, g, V, h, length * along, moves)
-        rows = [seen]
-        for token in tokens[1:]:
+
+    def followed(h: int, along: Array, length: float, moves: Array) -> Task:
+        seen = yield from _at(view, g, V, h, length * along, moves)
+
+        def change(token: Array) -> Task:
             eps = min(0.3, 2 / (length * float(np.linalg.norm(g[h]))))
             for _ in range(12):
                 try:
                     close = view.moved(eps * token)
-                    rows.append((_at(close, g, V, h, length * along, moves) - seen) / eps)
-                    break
+                    found = yield from _at(close, g, V, h, length * along, moves)
+                    return (found - seen) / eps
                 except Lost:
                     eps /= 3
-            else:
-                raise Lost("a head could not be followed to another final token")
-        Theta[h] = tokens.T @ np.array(rows)
-    return Theta
+            raise Lost("a head could not be followed to another final token")
+
+        changes = yield Tasks([change(token) for token in (tokens if bias else tokens[1:])])
+        if not bias:
+            return tokens.T @ np.array([seen, *changes]), np.zeros(d)
+        # tokens are orthogonal, the first as long as b
+        Theta = (tokens / np.sum(tokens**2, axis=1, keepdims=True)).T @ np.array(changes)
+        return Theta, seen - b @ Theta
+
+    tasks = []
+    for h in range(heads):
+        along, length = _away_from_others(g, V, h, rng)
+        moves = np.linalg.qr(np.concatenate([along[:, None], rng.standard_normal((d, d - 1))], axis=1))[0].T[1:]
+        tasks.append(followed(h, along, length, moves))
+    Theta, u = zip(*view.ask.run(*tasks), strict=True)
+    return np.array(Theta), np.array(u)
 
 
 def _away_from_others(g: Array, V: Array, h: int, rng: np.random.Generator) -> tuple[Array, float]:
@@ -235,19 +266,19 @@ def _away_from_others(g: Array, V: Array, h: int, rng: np.random.Generator) -> t
     return drawn[best], float((1.2 * _SATURATED + reach) / margin[best])
 
 
-def _at(view: View, g: Array, V: Array, h: int, base: Array, moves: Array) -> Array:
+def _at(view: View, g: Array, V: Array, h: int, base: Array, moves: Array) -> Task:
     """Return g of head h at the final token of a view, from the logits at `base` and one move in each direction off it."""
     uniform = view.total - V.sum(0)
     others = np.delete(np.arange(len(g)), h)
 
-    def logit(u: Array) -> tuple[Array, float]:
+    def logit(u: Array) -> Task:
         on = others[g[others] @ u > 0]
         before = V[on].sum(0) + 0.5 * uniform
-        found = view.logit(u, before, V[h])
+        found = yield from view.logit(u, before, V[h])
         if found is None:
             raise Lost("saturated")
         return found
 
     size = 2 / float(np.linalg.norm(g[h]))
-    asked = [logit(base), *(logit(base + size * w) for w in moves)]
+    asked = yield Tasks([logit(base), *(logit(base + size * w) for w in moves)])
     return np.linalg.solve(np.array([u for u, _ in asked]), np.array([z for _, z in asked]))

@@ -6,7 +6,8 @@ from numpy.typing import ArrayLike, NDArray
 from attlas.errors import InputError
 from attlas.inputs import array, integer, real
 from attlas.numerics import stream
-from attlas.recovery.layer import Layer, layer_of
+from attlas.recovery.comparison import layer_of
+from attlas.recovery.layer import Layer
 
 Array = NDArray[np.float64]
 
@@ -28,6 +29,12 @@ def parity_layer(heads: int, d: int, seed: int, sharpness: float = 1.0) -> Layer
         Draws S among the first d - 1 coordinates.
     sharpness : float, default 1
         B.
+
+    Examples
+    --------
+    >>> from attlas import recovery
+    >>> recovery.parity_layer(heads=3, d=6, seed=0).heads
+    3
 
     References
     ----------
@@ -53,7 +60,16 @@ def parity_layer(heads: int, d: int, seed: int, sharpness: float = 1.0) -> Layer
 
 
 def control_layer(layer: Layer, seed: int) -> Layer:
-    """Return a layer with as many heads and the same norms, |Theta_i| and |W_i|, in random directions: no parity, full W."""
+    """Return a layer with as many heads and the same norms, |Theta_i| and |W_i|, in random directions: no parity, full W.
+
+    Examples
+    --------
+    >>> from attlas import recovery
+    >>> layer = recovery.parity_layer(heads=3, d=6, seed=0)
+    >>> control = recovery.control_layer(layer, seed=1)
+    >>> control.Theta.shape == layer.Theta.shape
+    True
+    """
     layer, rng = layer_of(layer), stream(seed, "control")
 
     def like(matrices: Array) -> Array:
@@ -74,6 +90,13 @@ def on_slice_accuracy(layer: Layer, guess: Layer, X: ArrayLike) -> float:
 
     Elsewhere the output betrays nothing of the hidden coordinates, and a learner gets it right at once: half of the signal
     is trivial, and a relative error of 0.7 means that nothing was learned.
+
+    Examples
+    --------
+    >>> from attlas import recovery, tokens
+    >>> layer = recovery.parity_layer(heads=3, d=6, seed=0)
+    >>> recovery.on_slice_accuracy(layer, layer, tokens.boolean(100, 2, 6, seed=1))
+    1.0
     """
     layer, guess = layer_of(layer), layer_of(guess)
     tokens = array(X, "X", ("n", "k", "d"), (None, 2, layer.d))

@@ -51,7 +51,7 @@ class Sculpted(Fit):
         Phase 3: a point close to the affine hull of the heads.
     span : array of shape (heads - 1, d, d)
     gap : float
-        Phase 5. Trust the span from 2 on, discard it below 1.5.
+        Phase 5. Trust the span from 2 on.
     sound : bool
         d_out >= m (k - 1): a row has as many equations as the heads have attention weights.
     """

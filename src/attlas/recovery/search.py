@@ -2,13 +2,13 @@
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attlas.errors import InputError
-from attlas.inputs import integer, real
+from attlas.inputs import choice, integer, real
 from attlas.numerics import Adam, Event, Progress, Status
 from attlas.recovery.clock import Clock
 from attlas.recovery.examples import Examples
@@ -22,9 +22,28 @@ _BATCH = 128  # sequences in a step of Adam
 _OFTEN = 20  # gradients between two events
 
 
-def random_start(heads: int, d: int, rng: np.random.Generator) -> Array:
-    """Return Theta (heads, d, d) whose logits have standard deviation one."""
-    return np.asarray(rng.standard_normal((heads, d, d)) / d)
+def random_start(
+    heads: int,
+    d: int,
+    rng: np.random.Generator,
+    *,
+    rank: int | None = None,
+    bias: bool = False,
+    d_keys: int | None = None,
+) -> Array:
+    """Return Theta (heads, d, d_keys) whose logits have standard deviation one; with a bias a last row of zeros is added.
+
+    The dimension of the keys is d if it is not given.
+    """
+    e = d_keys or d
+    if rank is None:
+        Theta = rng.standard_normal((heads, d, e)) / np.sqrt(d * e)
+    else:
+        r = min(rank, d, e)
+        Q = rng.standard_normal((heads, d, r))
+        K = rng.standard_normal((heads, e, r))
+        Theta = Q @ K.transpose(0, 2, 1) / (np.sqrt(d * e) * np.sqrt(r))
+    return np.asarray(np.concatenate([Theta, np.zeros((heads, 1, e))], axis=1) if bias else Theta)
 
 
 def gradient_search(
@@ -68,13 +87,11 @@ def gradient_search(
     Fit
         `steps` counts gradients. L-BFGS converges where no step lowers the error any more; Adam, if it reaches `tol`.
     """
-    if method not in _SEARCHES:
-        raise InputError(f"method must be one of {', '.join(_SEARCHES)}; got {method!r}")
-    descend, usual = _SEARCHES[method]
+    descend, usual = _SEARCHES[choice(method, "method", _SEARCHES)]
     steps = integer(max_steps, "max_steps") if max_steps is not None else usual
     clock, goal = Clock(max_seconds), real(tol, "tol", least=0) ** 2
     scale = float(np.sqrt(np.mean(data.Y**2)))
-    unit = Examples(data.X, data.queries, data.Y / scale)
+    unit = replace(data, Y=data.Y / scale)
     shape = integer(heads, "heads"), data.X.shape[2], data.Y.shape[2]
     most, taken = integer(max_starts, "max_starts") * steps, 0
     runs: list[_Run] = []
@@ -97,7 +114,7 @@ def gradient_search(
     W = W * scale
     status = Status.CONVERGED if best.loss <= goal else clock.status(best.status)
     history = np.sqrt([run.loss for run in runs])
-    fit = Fit(Layer(Theta, W), status, data.residual(Theta, W), taken, history)
+    fit = Fit(Layer(Theta, W, causal=data.causal), status, data.residual(Theta, W), taken, history)
     return fit.or_raise(method) if throw else fit
 
 
