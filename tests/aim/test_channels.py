@@ -1,6 +1,5 @@
 """Every channel passes the same suite: score, Nishimori identity, limits; and each its own exact values."""
 
-import mpmath as mp
 import numpy as np
 import pytest
 from scipy import stats
@@ -12,6 +11,8 @@ from attlas.aim.channels.channel import doubling, symmetric_normal
 from attlas.errors import InputError
 from attlas.layers import hardmax, softmax
 from attlas.numerics.bivariate import log_bivariate_cdf
+
+mp = pytest.importorskip("mpmath")
 
 CHANNELS = {
     "linear T=1": aim.Linear(1, 0.25),

@@ -125,7 +125,7 @@ def test_failure_is_an_error():
         ({"rank": 0}, "rank must be"),
         ({"rank": 3, "inits": 0}, "inits must be"),
         ({"rank": 3, "decay": -1.0}, "decay must be"),
-        ({"rank": 3, "loss": "hinge"}, "loss must be logits or outputs"),
+        ({"rank": 3, "loss": "hinge"}, "loss must be one of logits, outputs"),
         ({"rank": 3, "init_scale": 0.0}, "init_scale must be"),
         ({"rank": 3, "max_steps": 0}, "max_steps must be"),
     ],
@@ -159,5 +159,5 @@ def test_adam_descends_too(loss):
     assert 0 < adam.mse(task.S).single < 1e-3
     other = aim.descend(task.X, task.y, CHANNEL, **options)
     assert not np.allclose(adam.value, other.value, atol=1e-14)
-    with pytest.raises(InputError, match="optimiser must be momentum or adam"):
+    with pytest.raises(InputError, match="optimiser must be one of momentum, adam"):
         aim.descend(task.X, task.y, CHANNEL, rank=8, optimiser="sgd")

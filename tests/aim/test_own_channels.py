@@ -340,3 +340,13 @@ def test_a_score_that_is_not_finite_is_named():
     task = aim.sample(aim.Linear(1, 0.1), 8, 0.5, 0.5, 0)
     with pytest.raises(InputError, match=r"the score of .* is not finite"):
         aim.message_passing(task.X, task.y, Broken(1, 0.1), 0.5)
+
+
+class Mute:
+    def __repr__(self):
+        raise RuntimeError("it does not show itself")
+
+
+def test_a_thing_that_cannot_be_shown_is_named_by_its_class():
+    with pytest.raises(InputError, match=r"channel must be a channel .*; got a Mute$"):
+        aim.state_evolution(Mute(), 0.3, 0.5)

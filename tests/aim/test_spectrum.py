@@ -2,7 +2,6 @@
 
 import itertools
 
-import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +10,8 @@ from hypothesis import strategies as st
 from attlas import aim
 from attlas.aim.spectrum import spectrum
 from attlas.errors import InputError
+
+mp = pytest.importorskip("mpmath")
 
 # F(Delta) found independently, by graded quadrature of the cubic in x; the last digits of (0.5, 0.1) by mpmath
 VALUES = [

@@ -1,10 +1,11 @@
-import mpmath as mp
 import numpy as np
 import pytest
 
 from attlas.context import contexts, depth, gaussian_prior
 from attlas.errors import InputError
 from attlas.numerics import stream
+
+mp = pytest.importorskip("mpmath")
 
 TABLE = {
     (2, 0.1): (0.2852825230, 0.2248346846, 0.1913455775, 0.1844288770),

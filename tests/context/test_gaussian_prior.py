@@ -1,10 +1,11 @@
-import mpmath as mp
 import numpy as np
 import pytest
 
 from attlas.context import contexts, gaussian_prior
 from attlas.errors import InputError
 from attlas.numerics import stream
+
+mp = pytest.importorskip("mpmath")
 
 
 @pytest.mark.parametrize(

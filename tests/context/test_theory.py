@@ -3,7 +3,6 @@
 from importlib import import_module
 from math import inf
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +11,8 @@ from hypothesis import strategies as st
 from attlas import context
 from attlas.errors import ConvergenceError, InputError
 from attlas.numerics import Status
+
+mpmath = pytest.importorskip("mpmath")
 
 
 def powers(d, p):

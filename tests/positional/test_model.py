@@ -65,6 +65,8 @@ def test_models_that_are_refused(arguments, message):
         (lambda m: state_evolution(m, 3, "sideways"), "branch must be"),
         (lambda m: state_evolution(m, 3, tol=1e-12), "tol must be at least 1e-08"),
         (lambda m: state_evolution(Model(0.3, 0.0), 3, "positional"), 'got encoding=0.*branch="semantic"'),
+        (lambda m: state_evolution(Model(0.3, 1e20), 3, "positional"), "an encoding between 0.001 and 1e\\+06"),
+        (lambda m: state_evolution(Model(0.3, 1e-12), 3, "positional"), "there is no positional minimum"),
         (lambda m: switch(Model(0.3, 0.0)), "no switch without an encoding; got encoding=0"),
         (lambda m: sample(m, 1, 3), "d must be an integer of at least 2"),
         (lambda m: sample(m, 10, 0.01), "give no sample; take alpha of at least 0.1"),

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from attlas.aim.channels import Channel, ChannelDefaults, one_layer
 from attlas.aim.minimise import Problem
 from attlas.errors import InputError
-from attlas.inputs import array, integer, real
+from attlas.inputs import array, choice, integer, real
 from attlas.layers import symmetric
 from attlas.numerics import Adam, Event, Progress, Solution, Status, stream
 
@@ -128,6 +128,14 @@ def descend(
         Raise `ConvergenceError` if any start is not converged; otherwise the status says so.
     progress : callable, optional
         Called with an `Event` after every step; its value is the mean loss per sample, the least so far.
+
+    Examples
+    --------
+    >>> from attlas import aim
+    >>> task = aim.sample(aim.Softmax(tokens=2), d=12, alpha=0.5, rho=0.5, seed=0)
+    >>> found = aim.descend(task.X, task.y, aim.Softmax(tokens=2), rank=6, seed=1, max_steps=600, throw=False)
+    >>> bool(found.mse(task.S).single < 0.01)  # above the threshold it finds the teacher
+    True
     """
     known = one_layer(channel, "descend")
     X = array(X, "X", ("n", "T", "d"), (None, known.tokens, None))
@@ -136,8 +144,7 @@ def descend(
     if len(y) != n:
         raise InputError(f"X has {n} sequences and y has {len(y)}")
     gradient = _loss(known, y, loss)
-    if optimiser not in ("momentum", "adam"):
-        raise InputError(f"optimiser must be momentum or adam; got {optimiser!r}")
+    optimiser = choice(optimiser, "optimiser", ("momentum", "adam"))
     rank, inits = integer(rank, "rank"), integer(inits, "inits")
     tol = real(tol, "tol", above=0)
     decay, scale = real(decay, "decay", least=0), real(init_scale, "init_scale", above=0)
@@ -176,8 +183,7 @@ def descend(
 
 def _loss(channel: ChannelDefaults, y: Array, loss: str) -> _Loss:
     """Return the function from indices (n, K, T, T) of some rows to the losses (K,) and their derivatives by the indices."""
-    if loss not in ("logits", "outputs"):
-        raise InputError(f"loss must be logits or outputs; got {loss!r}")
+    loss = choice(loss, "loss", ("logits", "outputs"))
     T = channel.tokens
 
     def outputs(h: Array, rows: slice) -> tuple[Array, Array]:

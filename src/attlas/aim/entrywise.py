@@ -146,6 +146,14 @@ def minimise_entrywise(
     max_steps : int, default 2000
     throw : bool, default True
         Raise `ConvergenceError` if the tolerance is not reached; otherwise the status says so.
+
+    Examples
+    --------
+    >>> from attlas import aim
+    >>> channel = aim.Linear(tokens=1, noise=0.25)
+    >>> task = aim.sample(channel, d=20, alpha=0.3, rho=0.5, seed=0)
+    >>> aim.minimise_entrywise(task.X, task.y, channel, decay=0.1).status.name
+    'CONVERGED'
     """
     problem = Problem(X, y, channel, decay)
     real(tol, "tol", above=0)

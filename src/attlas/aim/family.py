@@ -54,6 +54,13 @@ def family(delta: ArrayLike, theta: ArrayLike, rho: float, noise: float = 0.0) -
     rho : float
     noise : float, default 0
         The variance sig2 of a measurement; see `measurements`.
+
+    Examples
+    --------
+    >>> from attlas import aim
+    >>> found = aim.family(delta=[0.1, 1.0], theta=0.2, rho=0.5)
+    >>> found.mse.round(4).tolist(), found.rank.round(4).tolist()
+    ([0.0715, 0.5428], [0.5597, 0.5853])
     """
     noises, shifts = numbers(delta, "delta", above=0), numbers(theta, "theta", least=0)
     sig2, rho = real(noise, "noise", least=0), width(rho)

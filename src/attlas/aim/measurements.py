@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attlas.aim.channels import Channel, one_layer
 from attlas.errors import InputError
-from attlas.inputs import numbers
+from attlas.inputs import described, numbers
 
 _FEWEST = 1e-8  # samples over d^2
 _QUIETEST, _LOUDEST = 1e-9, 1e4  # variance of their noise, if there is any
@@ -22,6 +22,12 @@ def measurements(channel: Channel, alpha: ArrayLike) -> tuple[NDArray[np.float64
     InputError
         If the channel does not give the indices back from y with Gaussian noise of a known variance (`index_noise`), or
         does so with noise and up to a shift: the theory is not derived there.
+
+    Examples
+    --------
+    >>> from attlas import aim
+    >>> aim.measurements(aim.Linear(tokens=2, noise=0.5), alpha=[0.1, 0.2])
+    (array([0.6, 1.2]), 0.3333333333333333)
     """
     a, known = numbers(alpha, "alpha", above=0), one_layer(channel, "the theory of training")
     if a.min() < _FEWEST:
@@ -33,7 +39,7 @@ def measurements(channel: Channel, alpha: ArrayLike) -> tuple[NDArray[np.float64
     if D is None or (D and known.centred):
         raise InputError(
             "the theory of training is derived for channels that give the indices back from y with Gaussian noise of a known"
-            f" variance (index_noise), as Softmax and Linear do; got {channel!r}"
+            f" variance (index_noise), as Softmax and Linear do; got {described(channel)}"
         )
     noise = D * T / (T + 1)
     if noise and not _QUIETEST <= noise <= _LOUDEST:

@@ -64,15 +64,15 @@ def message_passing(
 
     From the prior mean S_hat = sqrt(rho) I, V = 1, repeat
 
-        omega_ab = (x_a^T S_hat x_b - delta_ab Tr S_hat)/sqrt(d) - V v_ab g_ab     (old g; half of it, half of the old omega)
+        omega_ab = (x_a^T S_hat x_b - delta_ab Tr S_hat)/sqrt(d) - V v_ab g_ab     (with the old g)
         g = score(y, omega, V v),   D = 1/(2 alpha G2(V))
         R = S_hat + (2 D/d) sum_mu (X_mu^T H_mu X_mu - Tr(H_mu) I)/sqrt(d)         (H = g, off-diagonal halved)
         S_hat = denoise(R, D),   V = (F(D) + V)/2,
 
-    with the variance v_ab = 2 ||X_ab||^2/d of each sample where the score takes one (linear, softmax), its mean 1 + delta_ab
-    elsewhere. V waits while S_hat still moves by more than V. Once V is near its fixed point, which the state evolution
-    gives without the data, the method of multipliers (`multipliers`) finds the fixed point of S_hat; also from the start,
-    where message passing runs away.
+    with the mean of the old omega and the new one, and the variance v_ab = 2 ||X_ab||^2/d of each sample where the score
+    takes one (linear, softmax), its mean 1 + delta_ab elsewhere. V waits while S_hat still moves by more than V. Once V is
+    near its fixed point, which the state evolution gives without the data, the method of multipliers (`multipliers`) finds
+    the fixed point of S_hat; also from the start, where message passing runs away.
 
     Several layers have their own indices, score and denoiser each, which is the diagonal approximation, and message passing
     alone.
@@ -97,6 +97,15 @@ def message_passing(
         Raise `ConvergenceError` if not converged; otherwise the status says so.
     progress : callable, optional
         Called with an `Event` after every step; its value is V, of several layers the largest.
+
+    Examples
+    --------
+    >>> from attlas import aim
+    >>> channel = aim.Softmax(tokens=2)
+    >>> task = aim.sample(channel, d=60, alpha=0.25, rho=0.5, seed=0)
+    >>> found = aim.message_passing(task.X, task.y, channel, rho=0.5, S=task.S)
+    >>> found.status.name, bool(found.mse[-1] < 1e-6)  # above the threshold, 0.1875, the teacher is found
+    ('CONVERGED', True)
 
     References
     ----------

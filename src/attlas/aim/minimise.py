@@ -152,6 +152,15 @@ def minimise(
     -----
     A step costs two products of X with a d x d matrix and one eigendecomposition; memory is that of X twice.
 
+    Examples
+    --------
+    >>> from attlas import aim
+    >>> channel = aim.Linear(tokens=1, noise=0.25)
+    >>> task = aim.sample(channel, d=30, alpha=0.3, rho=0.5, seed=0)
+    >>> found = aim.minimise(task.X, task.y, channel, decay=0.1)
+    >>> found.status.name, bool(found.rank < 1)
+    ('CONVERGED', True)
+
     References
     ----------
     beck2009fast for the steps, odonoghue2015adaptive for the restart; boncoraglio2025inductive for the problem.

@@ -44,6 +44,13 @@ def sample(channel: Channel, d: int, alpha: float, rho: ArrayLike, seed: int) ->
         Width over d; for several layers also one for each.
     seed : int
         The teacher, the data and the noise have streams of their own.
+
+    Examples
+    --------
+    >>> from attlas import aim
+    >>> task = aim.sample(aim.Softmax(tokens=2), d=10, alpha=0.2, rho=0.5, seed=0)
+    >>> task.X.shape, task.y.shape, task.S.shape
+    ((20, 2, 10), (20, 2, 2), (10, 10))
     """
     known = complete(channel)
     n = max(1, size(round(real(alpha, "alpha", above=0) * integer(d, "d") ** 2), "n = alpha d^2"))
@@ -84,6 +91,13 @@ def teacher(d: int, rho: float, seed: Seed) -> Array:
     -------
     array of shape (d, d)
         Symmetric and positive semidefinite.
+
+    Examples
+    --------
+    >>> from attlas import aim
+    >>> S = aim.teacher(6, rho=0.5, seed=0)
+    >>> S.shape, bool((S == S.T).all())
+    ((6, 6), True)
 
     References
     ----------

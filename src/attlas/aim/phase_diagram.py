@@ -89,6 +89,13 @@ def trained_diagram(
     xarray.Dataset
         As from `trained_curve`, with ``best_decay`` (0 where the limit decay -> 0+ is best), ``best_mse`` and
         ``best_converged`` of dimension alpha.
+
+    Examples
+    --------
+    >>> from attlas import aim
+    >>> found = aim.trained_diagram(aim.Linear(tokens=1, noise=0.25), alpha=[0.2, 0.5], rho=0.5, decay=[0.01, 0.1])
+    >>> found["best_decay"].round(3).values.tolist()
+    [0.031, 0.054]
     """
     alphas, decays = _increasing(alpha, "alpha", above=0), _increasing(decay, "decay", above=0)
     best, mse, residual = best_decays(channel, alphas, rho)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from attlas.aim.channels import ChannelDefaults
 from attlas.aim.spectrum import mmse
 from attlas.errors import InputError
+from attlas.inputs import described
 from attlas.numerics import Event, Progress
 
 Array = NDArray[np.float64]
@@ -98,7 +99,7 @@ def _excess(log_delta: Array, channel: ChannelDefaults, alpha: Array, rho: Array
     with np.errstate(divide="ignore"):  # an output that tells nothing has G2 = 0
         value = np.asarray(np.log(alpha) + np.log(2 * delta * channel.information(V, 1 + rho)))
     if np.isnan(value).any():
-        raise InputError(f"the information of {channel!r} is not a number; check its output function")
+        raise InputError(f"the information of {described(channel)} is not a number; check its output function")
     return value
 
 

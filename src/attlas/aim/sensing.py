@@ -1,5 +1,6 @@
 """What message passing asks of one data set: indices, scores, the way back, and the noise that theory gives them."""
 
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from attlas.aim.channels.channel import doubling
 from attlas.aim.projections import back_projection, distance, indices, squared_norms
 from attlas.aim.spectrum import mmse
 from attlas.errors import InputError
+from attlas.inputs import described
 from attlas.numerics import Event, Progress
 
 Array = NDArray[np.float64]
@@ -56,7 +58,7 @@ class Sensing:
         else:
             g = self.channel.score(self.y, omega[0], float(V[0]) * self._norms)[None]
         if not np.isfinite(g).all() and np.isfinite(omega).all():
-            raise InputError(f"the score of {self.channel!r} is not finite; check it for NaN and overflow")
+            raise InputError(f"the score of {described(self.channel)} is not finite; check it for NaN and overflow")
         return g
 
     def noise(self, V: Array) -> Array:
@@ -115,8 +117,9 @@ class Course:
         if self._truth is not None:
             self._mse.append(distances(self._truth, S))
         if self._progress is not None:
-            value = float(V.max())
-            self._progress(Event(self.steps, self._most, f"step {self.steps}, estimated error {value:.4g}", value))
+            value, text = float(V.max()), f"step {self.steps}, estimated error {V.max():.4g}"
+            true_error = float(self._mse[-1].max()) if self._mse else nan
+            self._progress(Event(self.steps, self._most, text, value, true_error))
 
     def arrays(self) -> tuple[Array, Array]:
         """Return V and the true errors of all steps, of shape (steps + 1, L)."""

@@ -158,6 +158,13 @@ def best_decay(channel: Channel, alpha: float, rho: float, *, throw: bool = True
     negative decay, as without noise and with enough samples, the limit decay -> 0+ is best. Raises `ConvergenceError` if the
     equations are not solved, unless `throw` is False.
 
+    Examples
+    --------
+    >>> from attlas import aim
+    >>> best = aim.best_decay(aim.Linear(tokens=1, noise=0.25), alpha=0.5, rho=0.5)
+    >>> round(best.value, 4), round(best.mse, 4), round(best.bayes, 4)  # the decay, its error, and the least error
+    (0.0539, 0.1762, 0.1639)
+
     References
     ----------
     Derived here from the equations of boncoraglio2025inductive.
@@ -194,6 +201,13 @@ def trained_curve(
 
     Variables of dimensions (decay, alpha): ``mse``, ``training``, ``rank``, ``trace`` and ``overlap`` (<S_hat, S>/d), as in
     `Trained`; ``residual``, by how much the equations are missed; and ``converged``, whether that is below 1e-6.
+
+    Examples
+    --------
+    >>> from attlas import aim
+    >>> found = aim.trained_curve(aim.Linear(tokens=1, noise=0.25), alpha=[0.2, 0.5], rho=0.5, decay=[0.01, 0.1])
+    >>> found["mse"].round(3).values.tolist()
+    [[0.689, 0.234], [0.722, 0.194]]
     """
     import xarray
 

@@ -19,11 +19,18 @@ class TrainedThreshold(NamedTuple):
 
 
 def trained_threshold(rho: float) -> TrainedThreshold:
-    """Return A above which, without noise, the smallest trace (decay -> 0+) recovers S, and S >= 0 alone.
+    """Return the A above which, without noise, the smallest trace (decay -> 0+) recovers S, and S >= 0 alone.
 
     With t = theta/sqrt(Delta (1 - rho)) as Delta -> 0 and mu the semicircle of radius 2, E/Delta -> M(t) = 2 rho - rho^2 +
     rho (1 - rho) t^2 + (1 - rho)^2 int (u - t)_+^2 dmu. The first is the minimum of M, the second M(0) = 1/2 + rho -
     rho^2/2. Both are 1 for rho >= 1. Divide by T^2 + T - 2 (softmax) or T^2 + T (linear) for alpha.
+
+    Examples
+    --------
+    >>> from attlas import aim
+    >>> found = aim.trained_threshold(0.5)
+    >>> round(found.minimum_trace, 4), round(found.psd_only, 4)
+    (0.8443, 0.875)
 
     References
     ----------
@@ -51,6 +58,13 @@ def interpolation_threshold(channel: Channel, rho: float) -> tuple[float, float]
     """Return the alpha below which training without decay fits the data exactly, and the test error there: its peak.
 
     There theta = 0 and D = A. The peak is finite. Without noise the error there is zero, and alpha that of S >= 0 alone.
+
+    Examples
+    --------
+    >>> from attlas import aim
+    >>> alpha, peak = aim.interpolation_threshold(aim.Linear(tokens=1, noise=1.0), rho=0.5)
+    >>> round(alpha, 4), round(peak, 3)
+    (0.2911, 6.218)
 
     References
     ----------

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from attlas.context.spectra import law
 from attlas.context.theory import setting, solve
-from attlas.errors import InputError
+from attlas.inputs import choice
 from attlas.numerics import Solution, Status
 
 _GRID = np.linspace(log(1e-9), log(1e4), 61)  # of log ridge, in units of what the effective ridge adds
@@ -73,8 +73,7 @@ def best_ridge(
     """
     from scipy.optimize import minimize_scalar
 
-    if error not in ("icl", "idg"):
-        raise InputError(f'error must be "icl" (new tasks) or "idg" (training tasks); got {error!r}')
+    error = choice(error, "error", ("icl", "idg"), '"icl" (new tasks) or "idg" (training tasks)')
     at = setting(alpha, kappa, tau, 0.0, noise, test_alpha, law(spectrum, test_spectrum))
     total = at.law.mean(at.law.c)
 

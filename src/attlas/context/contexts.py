@@ -24,6 +24,14 @@ def draw_contexts(tasks: ArrayLike, length: int, noise: float, seed: Seed) -> tu
     -------
     X : array of shape (n, l, d)
     y : array of shape (n, l)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import context
+    >>> X, y = context.draw_contexts(np.ones((2, 4)), length=8, noise=0.1, seed=0)
+    >>> X.shape, y.shape
+    ((2, 8, 4), (2, 8))
     """
     w = array(tasks, "tasks", ("n", "d"))
     length, noise = integer(length, "length"), real(noise, "noise", least=0)
@@ -41,6 +49,13 @@ def task_errors(estimates: ArrayLike, tasks: ArrayLike, noise: float) -> Array:
     ----------
     estimates, tasks : array of shape (n, d)
     noise : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import context
+    >>> context.task_errors(np.zeros((1, 4)), np.ones((1, 4)), noise=0.1).tolist()
+    [1.1]
     """
     w = array(tasks, "tasks", ("n", "d"))
     found = array(estimates, "estimates", ("n", "d"), w.shape)

@@ -30,6 +30,15 @@ def discrete_bayes(X: ArrayLike, y: ArrayLike, tasks: ArrayLike, noise: float) -
     -------
     array of shape (n, d)
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import context
+    >>> known = np.eye(3)  # three tasks
+    >>> X, y = context.draw_contexts(known[[0, 2]], length=60, noise=0.01, seed=0)
+    >>> context.discrete_bayes(X, y, known, noise=0.01).round(3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+
     References
     ----------
     raventos2023pretraining, called dMMSE there.

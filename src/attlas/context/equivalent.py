@@ -12,7 +12,7 @@ from attlas.context.moments import Moments
 from attlas.context.sequences import read_contexts
 from attlas.context.tasks import TaskSet, rounded
 from attlas.errors import InputError
-from attlas.inputs import integer, real
+from attlas.inputs import flag, integer, real
 from attlas.numerics import Solution, Status, stream
 
 Array = NDArray[np.float64]
@@ -25,7 +25,7 @@ def equivalent(
 ) -> Solution[Errors]:
     """Return the errors for these tasks, averages over sequences taken over one pool drawn at `seed`; see `finite_size`."""
     d, ridge = tasks.d, real(ridge, "ridge", least=0)
-    n, width = rounded(tau, d * d, "tau"), d + bool(column)
+    n, width = rounded(tau, d * d, "tau"), d + flag(column, "column")
     if ridge == 0 and n == d * width:
         raise InputError(
             f"{n} sequences for {n} parameters without ridge is the interpolation point; give a positive ridge"
@@ -112,4 +112,6 @@ def _size(B: Array, rows: float, unit: float, shift: float) -> float:
 
     high = unit + (float(values.sum()) / shift + 1) / rows
     low = max(unit, 1e-12 * high)
-    return float(np.exp(brentq(excess, np.log(low), np.log(high)))) if excess(np.log(low)) < 0 else low
+    if excess(np.log(low)) >= 0 or excess(np.log(high)) <= 0:  # so large a ridge that rounding hides the root between
+        return low
+    return float(np.exp(brentq(excess, np.log(low), np.log(high))))

@@ -91,6 +91,13 @@ def finite_size(
     InputError
         As `theory`; and where there are as many sequences as parameters, without ridge.
 
+    Examples
+    --------
+    >>> from attlas import context
+    >>> found = context.finite_size(10, alpha=2, kappa=1, tau=2, ridge=0.1, noise=0.1, draws=2, pool=2000)
+    >>> bool(found.icl > context.theory(alpha=2, kappa=1, tau=2, ridge=0.1, noise=0.1).icl)  # small layers have more error
+    True
+
     References
     ----------
     Ours: deterministic equivalents for rows of fluctuating norm. Checked against simulation at d = 20 and 40.
@@ -121,6 +128,14 @@ def finite_size_of(
     """Return the same for the tasks given, as a mean over `draws` pools: what a layer trained on these tasks reaches.
 
     The remaining scatter of a simulation is that of its sequences.
+
+    Examples
+    --------
+    >>> from attlas import context
+    >>> tasks = context.draw_tasks(d=10, alpha=2, kappa=1, noise=0.1, seed=0)
+    >>> found = context.finite_size_of(tasks, tau=2, ridge=0.1, draws=1, pool=2000)
+    >>> found.status.name
+    'CONVERGED'
     """
     require_parts(tasks, "tasks", ("fresh", "moments", "d"), "what `draw_tasks` returns, or the `tasks` of a `sample`")
     seed = integer(seed, "seed", least=0)

@@ -11,7 +11,7 @@ from attlas.context.direct import dual, primal
 from attlas.context.layer import Layer
 from attlas.context.sequences import Sequences
 from attlas.errors import InputError
-from attlas.inputs import integer, real, require_parts
+from attlas.inputs import choice, flag, integer, real, require_parts
 from attlas.numerics import Progress, Solution, Status
 
 Array = NDArray[np.float64]
@@ -67,9 +67,8 @@ def fit(
     """
     require_parts(task, "task", ("X", "H", "y", "tasks", "n", "d"), "what `sample` returns")
     ridge, tol, max_steps = real(ridge, "ridge", least=0), real(tol, "tol", above=0), integer(max_steps, "max_steps")
-    if solver not in SOLVERS:
-        raise InputError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}")
-    H = task.H if column else task.H[:, :-1]
+    solver = choice(solver, "solver", SOLVERS)
+    H = task.H if flag(column, "column") else task.H[:, :-1]
     name = _cheapest(task, H, ridge, tol) if solver == "auto" else solver
     penalty = task.n / task.d * ridge
     if name == "cg":

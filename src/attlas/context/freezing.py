@@ -60,6 +60,13 @@ def freezing(rate: float, alpha: float, noise: float, *, throw: bool = True) -> 
     noise : float
         Variance of the noise of labels.
 
+    Examples
+    --------
+    >>> from attlas import context
+    >>> found = context.freezing(rate=0.1, alpha=2, noise=0.1)
+    >>> round(found.icl, 3), round(found.idg, 3), found.frozen
+    (1.299, 0.1, True)
+
     References
     ----------
     Our own derivation.

@@ -53,6 +53,12 @@ def ridge_in_context(
     throw : bool, default True
         Raise `ConvergenceError` where the root is not found, else say so in `status`.
 
+    Examples
+    --------
+    >>> from attlas import context
+    >>> round(context.ridge_in_context(alpha=2, noise=0.1).value, 4)
+    0.1844
+
     References
     ----------
     lu2024asymptotic for the isotropic case; derived again.
@@ -71,11 +77,17 @@ def ridge_in_context(
 
 
 def information(alpha: float, noise: float, spectrum: ArrayLike | None = None) -> float:
-    """Return what a context says of its task, in nats per dimension.
+    """Return what a context says about its task, in nats per dimension.
 
         i = (1/2) [alpha log(1 + m/noise) + <log(1 + c r)> - r m]
 
     with m and r of `ridge_in_context`. A learner that knows fewer than e^(i d) tasks can tell which one it sees.
+
+    Examples
+    --------
+    >>> from attlas import context
+    >>> round(context.information(alpha=2, noise=0.1), 3)
+    1.39
 
     References
     ----------
@@ -100,6 +112,14 @@ def ridge_estimate(X: ArrayLike, y: ArrayLike, noise: float, spectrum: ArrayLike
     Returns
     -------
     array of shape (n, d)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import context
+    >>> X, y = context.draw_contexts(np.ones((1, 4)), length=400, noise=0.01, seed=0)
+    >>> context.ridge_estimate(X, y, noise=0.01).round(1).tolist()
+    [[1.0, 1.0, 1.0, 1.0]]
     """
     X = array(X, "X", ("n", "l", "d"))
     y = array(y, "y", ("n", "l"), X.shape[:2])

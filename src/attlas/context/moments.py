@@ -45,6 +45,13 @@ def task_moments(W: ArrayLike, noise: float, length: int) -> Moments:
         Variance of the label noise.
     length : int
         Examples of a context.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import context
+    >>> context.task_moments(np.ones((3, 4)), noise=0.1, length=8).B.shape
+    (5, 5)
     """
     W = array(W, "W", ("k", "d")).astype(np.float64, copy=False)
     noise, length = real(noise, "noise", least=0), integer(length, "length")
@@ -55,7 +62,14 @@ def task_moments(W: ArrayLike, noise: float, length: int) -> Moments:
 
 
 def fresh_moments(d: int, noise: float, length: int, spectrum: ArrayLike | None = None) -> Moments:
-    """Return the moments of sequences each of which has a new task from N(0, diag(spectrum)); ones if not given."""
+    """Return the moments of sequences that each have a new task from N(0, diag(spectrum)), by default ones.
+
+    Examples
+    --------
+    >>> from attlas import context
+    >>> context.fresh_moments(4, noise=0.1, length=8).B.shape
+    (5, 5)
+    """
     d, noise, length = integer(d, "d"), real(noise, "noise", least=0), integer(length, "length")
     c = np.ones(d) if spectrum is None else eigenvalues(spectrum, "spectrum", d)
     v = float(c.mean()) + noise

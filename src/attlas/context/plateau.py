@@ -1,5 +1,6 @@
 """Learning to learn comes late and at once: gradient flow from a small start waits on a plateau, then drops."""
 
+import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,6 +50,12 @@ def half_time(d: int, alpha: float, noise: float, start: float) -> float:
     noise : float
     start : float
         a at time 0 (`logistic_error`).
+
+    Examples
+    --------
+    >>> from attlas import context
+    >>> round(context.half_time(d=20, alpha=2, noise=0.1, start=1e-4), 2)
+    17.61
     """  # fmt: skip
     b, start = _curvature(d, alpha, noise), real(start, "start", above=0)
     if start * b >= 1:
@@ -74,6 +81,12 @@ def logistic_error(times: ArrayLike, d: int, alpha: float, noise: float, start: 
     noise : float
     start : float
         a_0 = (v_0 + u_0)^2/(4 sqrt(d)).
+
+    Examples
+    --------
+    >>> from attlas import context
+    >>> context.logistic_error([0, 20, 60], d=20, alpha=2, noise=0.1, start=1e-4).round(3).tolist()
+    [1.1, 0.595, 0.465]
 
     References
     ----------
@@ -109,6 +122,14 @@ def gradient_flow(
 
     throw : bool, default True
         Raise `ConvergenceError` if the integrator gives up, else say so in `status`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import context
+    >>> flow = context.gradient_flow(np.linspace(0, 60, 121), d=20, alpha=2, noise=0.1, scale=0.01)
+    >>> round(float(flow.value[0]), 2), round(float(flow.value[-1]), 2)  # from predicting zero down to what one layer can do
+    (1.1, 0.47)
     """  # fmt: skip
     from scipy.integrate import solve_ivp
 
@@ -126,12 +147,15 @@ def gradient_flow(
             [u / np.sqrt(d) - b * v * (u * u + rest) / d, v / np.sqrt(d) - b * v * v * u / d, -2 * b * v * v * rest / d]
         )
 
-    run = solve_ivp(
-        move, (0, float(t[-1])), [scale, u, rest], t_eval=t, rtol=1e-9, atol=1e-12 * scale**2, method="LSODA"
-    )
-    v, u_, rest_ = run.y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # an integrator that gives up says so in `success` too
+        run = solve_ivp(
+            move, (0, float(t[-1])), [scale, u, rest], t_eval=t, rtol=1e-9, atol=1e-12 * scale**2, method="LSODA"
+        )
+    v, u_, rest_ = np.reshape(run.y, (3, -1))  # of no columns, if it gave up before the first time
     error = 1 + noise - 2 * v * u_ / np.sqrt(d) + b * v**2 * (u_**2 + rest_) / d
-    status = Status.CONVERGED if run.success else Status.OUT_OF_STEPS
+    ended = run.success and np.isfinite(error).all()  # over very long times the integrator can lose its state
+    status = Status.CONVERGED if ended else Status.OUT_OF_STEPS
     half = _crossing(t[: len(error)], error, 1 + noise - 1 / (2 * b))
     start = float((scale + u) ** 2 / (4 * np.sqrt(d)))
     flow = Flow(error, status, 0.0, int(run.nfev), times=t, half_time=half, start=start)

@@ -4,7 +4,7 @@ import numpy as np
 
 from attlas.context.layer import Layer
 from attlas.context.tasks import TaskSet
-from attlas.inputs import real, require_parts
+from attlas.inputs import flag, real, require_parts
 from attlas.numerics import Status
 
 
@@ -32,7 +32,7 @@ def population(tasks: TaskSet, ridge: float = 0.0, *, column: bool = True) -> La
     require_parts(tasks, "tasks", ("moments", "d"), "what `draw_tasks` returns, or the `tasks` of a `sample`")
     ridge = real(ridge, "ridge", least=0)
     A, B, _ = moments = tasks.moments()
-    width = tasks.d + bool(column)
+    width = tasks.d + flag(column, "column")
     penalised = B[:width, :width] + ridge * np.eye(width)
     Gamma = np.asarray(np.linalg.solve(penalised, A[:, :width].T).T, dtype=np.float64)
     residual = float(np.linalg.norm(Gamma @ penalised - A[:, :width]) / np.linalg.norm(A[:, :width]))

@@ -104,6 +104,13 @@ def sample(
     InputError
         If a count rounds to zero, or tau is infinite (`population` is the layer of infinitely many sequences).
 
+    Examples
+    --------
+    >>> from attlas import context
+    >>> task = context.sample(d=10, alpha=2, kappa=0.5, tau=2, noise=0.1, seed=0)
+    >>> task.X.shape, task.H.shape, task.tasks.W.shape
+    ((200, 10), (200, 11), (5, 10))
+
     References
     ----------
     The model is that of lu2024asymptotic; the sampler is ours.
@@ -145,6 +152,13 @@ def read_contexts(W: ArrayLike, noise: float, length: int, seed: Seed) -> Array:
     length : int
         Examples of a context, l.
     seed : int or Generator
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import context
+    >>> context.read_contexts(np.ones((3, 4)), noise=0.1, length=8, seed=0).shape
+    (3, 5)
 
     References
     ----------

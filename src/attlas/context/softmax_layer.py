@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attlas.errors import InputError
 from attlas.inputs import array, integer, real
 from attlas.numerics import Solution, Status, stream
 
@@ -27,6 +28,14 @@ class SoftmaxLayer:
 
     K: Array
     v: Array
+
+    def __post_init__(self) -> None:
+        K = array(self.K, "K", ("heads", "d", "d + 1"))
+        heads, d, size = K.shape
+        if size != d + 1:
+            raise InputError(f"K must have shape (heads, d, d + 1); got {K.shape}")
+        object.__setattr__(self, "K", K)
+        object.__setattr__(self, "v", array(self.v, "v", ("heads", "d + 1"), (heads, size)))
 
     def predict(self, X: ArrayLike, y: ArrayLike, query: ArrayLike) -> Array:
         """Return the predicted labels.
@@ -75,7 +84,9 @@ def fit_softmax(
     tol: float = 1e-5,
     throw: bool = True,
 ) -> SoftmaxFit:
-    """Train a softmax layer by L-BFGS on
+    """Train a softmax layer by L-BFGS.
+
+    It minimises
 
         mean_mu (target - y_hat)^2 + decay (|K|^2 + |v|^2).
 
@@ -99,6 +110,17 @@ def fit_softmax(
         Largest entry of the gradient at the end.
     throw : bool
         Raise `ConvergenceError` where that is not reached, else say so in `status`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import context
+    >>> rng = np.random.default_rng(0)
+    >>> w, query = rng.standard_normal((100, 2)), rng.standard_normal((100, 2)) / np.sqrt(2)
+    >>> X, y = context.draw_contexts(w, length=6, noise=0.1, seed=1)
+    >>> fit = context.fit_softmax(X, y, query, np.sum(query * w, axis=1), max_steps=20, throw=False)
+    >>> bool(fit.training < np.mean(np.sum(query * w, axis=1) ** 2))  # better than predicting zero
+    True
 
     References
     ----------

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
-from attlas.inputs import array
+from attlas.inputs import HUGEST, array, plain
 
 Array = NDArray[np.float64]
 
@@ -100,12 +100,15 @@ def law(spectrum: ArrayLike | None, test_spectrum: ArrayLike | None) -> Law:
 
 def eigenvalues(values: ArrayLike, name: str, d: int | None = None) -> Array:
     """Return eigenvalues of a covariance: none negative, some positive; `d` of them if given."""
-    given = np.asarray(values)
-    if given.dtype.kind == "b":
+    if plain(values, name, "numbers, the eigenvalues of a covariance").dtype.kind == "b":
         raise InputError(f"{name} must be numbers, the eigenvalues of a covariance; got truth values")
     found = array(values, name, ("d",), (d,)).astype(np.float64)
     if found.min() < 0:
         raise InputError(f"{name} must have no negative entries, as eigenvalues of a covariance; got {found.min():g}")
+    if found.max() > HUGEST:
+        raise InputError(
+            f"{name} must have entries of at most {HUGEST:g}, whose powers are numbers; got {found.max():g}"
+        )
     if found.max() == 0:
         raise InputError(f"{name} must have a positive entry: tasks that are all zero leave nothing to learn")
     return found

@@ -74,6 +74,13 @@ def draw_tasks(
     seed : int
     spectrum : array_like of shape (d,), optional
         Ones if not given.
+
+    Examples
+    --------
+    >>> from attlas import context
+    >>> tasks = context.draw_tasks(d=10, alpha=2, kappa=0.5, noise=0.1, seed=0)
+    >>> tasks.W.shape, tasks.length
+    ((5, 10), 20)
     """
     d = integer(d, "d")
     c = np.ones(d) if spectrum is None else eigenvalues(spectrum, "spectrum", d)

@@ -18,6 +18,12 @@ def baseline(model: Model) -> float:
 
     B = E T. The error, in the units of `FixedPoint.test`, is 4 sigma^2 (1 - omega)^2 Var sig(S(S + R)) with S and R
     independent N(0, sigma^2). Attention by place can at best equal it.
+
+    Examples
+    --------
+    >>> from attlas import positional
+    >>> round(positional.baseline(positional.Model(mixture=0.3, encoding=3.0)), 4)
+    0.0729
     """
     sigma = check_model(model).token_scale
     weights, p = _attention(sigma)

@@ -53,7 +53,7 @@ class BayesPoint(Solution[float]):
 
 
 def bayes(tokens: int, alpha: float, *, throw: bool = True) -> BayesPoint:
-    """Return the error of the best learner from n = alpha d sequences of L tokens, teacher of rank one.
+    """Return the error of the best learner from n = alpha d sequences of L tokens, for a teacher of rank one.
 
     It is 1 up to alpha = 1/(L^2 + L) and 0 from 1/L on. With one token, where |z| itself is seen (phase retrieval), message
     passing stays behind between alpha = 1 and 1.128; with two or more there is no such phase.
@@ -93,6 +93,12 @@ def weak_recovery(tokens: int, rank: int = 1) -> float:
 
     with z of shape (L, r). At rank one it is 1/(L^2 + L); for large rank alpha_w/r tends to 1/(L^2 + L - 2), the threshold
     of a teacher of extensive width (boncoraglio2025bayes) in the limit of small width. One token stands for |z|^2 seen: r/2.
+
+    Examples
+    --------
+    >>> from attlas import positional
+    >>> round(positional.weak_recovery(tokens=2), 4)  # 1/(L^2 + L) at rank one
+    0.1667
     """
     L, r = integer(tokens, "tokens"), integer(rank, "rank")
     if L == 1:
@@ -101,19 +107,43 @@ def weak_recovery(tokens: int, rank: int = 1) -> float:
 
 
 def exact_recovery(tokens: int) -> float:
-    """Return 1/L, the alpha = n/d above which the best learner finds a teacher of rank one exactly."""
+    """Return 1/L, the alpha = n/d above which the best learner finds a teacher of rank one exactly.
+
+    Examples
+    --------
+    >>> from attlas import positional
+    >>> positional.exact_recovery(tokens=2)
+    0.5
+    """
     return 1 / integer(tokens, "tokens")
 
 
 def hard_phase(tokens: int) -> tuple[float, float] | None:
-    """Return the alphas between which exact recovery is possible and message passing does not find it; None without any."""
+    """Return the alphas between which exact recovery is possible and message passing does not find it; None without any.
+
+    Examples
+    --------
+    >>> from attlas import positional
+    >>> positional.hard_phase(tokens=2) is None  # message passing finds what can be found
+    True
+    >>> low, high = positional.hard_phase(tokens=1)
+    >>> round(low, 3), round(high, 3)
+    (1.0, 1.128)
+    """
     L = integer(tokens, "tokens")
     V, most = _summit(L)
     return (exact_recovery(L), most) if V > 0 else None
 
 
 def bayes_alpha(tokens: int, V: ArrayLike) -> Array:
-    """Return alpha(V), the samples over d at which message passing has the fixed point V in [0, 1]."""
+    """Return alpha(V), the samples over d at which message passing has the fixed point V in [0, 1].
+
+    Examples
+    --------
+    >>> from attlas import positional
+    >>> positional.bayes_alpha(2, [0.9548496, 0.0878201]).round(3).tolist()
+    [0.2, 0.48]
+    """
     L, V = integer(tokens, "tokens"), numbers(V, "V", least=0)
     if V.max() > 1:
         raise InputError(f"V must be in [0, 1]: guessing zero gives 1; got {V.max():g}")
@@ -130,6 +160,12 @@ def bayes_error(model: Model, alpha: float) -> float:
 
     with V that of `bayes` for two tokens. Good to 1e-9 for sigma up to 1 and to 1e-4 at sigma = 2; larger ones are
     refused.
+
+    Examples
+    --------
+    >>> from attlas import positional
+    >>> round(positional.bayes_error(positional.Model(mixture=0.3, encoding=3.0), alpha=0.3), 5)
+    0.06891
     """
     V, sigma = bayes(TOKENS, alpha).value, check_scale(model, _WIDEST, "the best test error")
     if V == 0:

@@ -85,6 +85,12 @@ def crossing(model: Model, *, tol: float = 1e-6, throw: bool = True, progress: P
     """Return the alpha above which the semantic minimum has a smaller test error than the best layer by place (`baseline`).
 
     Parameters as in `switch`. A positional minimum never gets there.
+
+    Examples
+    --------
+    >>> from attlas import positional
+    >>> round(positional.crossing(positional.Model(mixture=0.3, encoding=3.0), tol=1e-3).value, 2)
+    1.83
     """
     check_scale(model, WIDEST, "the crossing")
     least = baseline(model)

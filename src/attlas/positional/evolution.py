@@ -36,6 +36,7 @@ _PATIENCE = 25  # steps without any progress after which a search begins
 _SPREAD, _CLOSER = 0.7, 6  # of a search: from one value of m or theta to the next, and looks between two of them
 _TOUCHES = -0.15  # relative change of m or theta in a step, below zero, that may hide a fixed point nearby
 _LARGEST = 1e6  # of q, m, theta and V of a start
+WEAKEST, STRONGEST = 1e-3, 1e6  # encoding
 WIDEST = 3.0  # token scale: beyond it the averages take too many panels, and jumps carry most of the response
 _TILT = 1e-4  # of the differences that give the derivatives of the map
 
@@ -99,6 +100,11 @@ def state_evolution(
         raise InputError(
             'branch="positional" needs an encoding; got encoding=0: without one nothing tells the places apart;'
             ' take encoding > 0, or branch="semantic"'
+        )
+    if branch == "positional" and not WEAKEST <= model.encoding <= STRONGEST:
+        raise InputError(
+            f"the positional branch is computed for an encoding between {WEAKEST:g} and {STRONGEST:g}: below it there is no"
+            f" positional minimum, above it m is lost in rounding; got encoding = {model.encoding:g}"
         )
     walk = _Walk(model, alpha, branch, integer(max_steps, "max_steps"), progress)
     begin = start_of(model, alpha, branch) if start is None else order_of(start)

@@ -115,6 +115,14 @@ def message_passing(
     progress : callable, optional
         Called with an `Event` after every step; its value is V.
 
+    Examples
+    --------
+    >>> from attlas import positional
+    >>> task = positional.sample(positional.Model(mixture=0.3, encoding=3.0), d=300, alpha=1.0, seed=0)
+    >>> found = positional.message_passing(task)
+    >>> found.status.name, bool(found.value.shape == (300,))
+    ('CONVERGED', True)
+
     References
     ----------
     barbier2019optimal for generalised linear models; the channel with L tokens and one sign is derived here.

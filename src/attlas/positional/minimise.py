@@ -123,6 +123,13 @@ def minimise(
     progress : callable, optional
         Called with an `Event` after every step; its value is the loss.
 
+    Examples
+    --------
+    >>> from attlas import positional
+    >>> task = positional.sample(positional.Model(mixture=0.3, encoding=3.0), d=60, alpha=4, seed=0)
+    >>> positional.minimise(task, "semantic").mechanism, positional.minimise(task, "positional").mechanism
+    ('semantic', 'positional')
+
     References
     ----------
     The objective is that of `Model`. liu1989limited for L-BFGS (scipy's).

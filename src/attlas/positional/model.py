@@ -27,7 +27,7 @@ class Model:
     The student has h_a = (x_a + c p_a e) . Q/sqrt(d), p = (1, -1), and answers softmax(h h^T) x; the encoding e, |e| = 1, is
     orthogonal to Q*. It minimises, over Q,
 
-        (1/2d) sum_mu |softmax(h h^T) x - y|^2 + (lambda/2) |Q|^2        (a sum over n = alpha d samples).
+        (1/2d) sum_mu |softmax(h h^T) x - y|^2 + (lambda/2) |Q|^2        (over n = alpha d samples).
 
     Parameters
     ----------

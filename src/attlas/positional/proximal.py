@@ -48,6 +48,14 @@ def proximal_map(
         Positive.
     token_scale : float, default 1
         sigma.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import positional
+    >>> s, r = positional.proximal_map(0.5, 0.1, 0.3, 0.3, V=1e-6)
+    >>> round(float(s), 3), round(float(r), 3)  # at V near 0 nothing moves
+    (0.5, 0.1)
     """
     V, variance = real(V, "V", above=0), real(token_scale, "token_scale", above=0) ** 2
     t1, t2 = numbers(t1, "t1", least=0), numbers(t2, "t2", least=0)

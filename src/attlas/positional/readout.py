@@ -27,6 +27,15 @@ def read_attention(
         omega in [0, 1).
     positional_matrix : array of shape (L, L), optional
         A; needed with a mixture.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import layers, positional
+    >>> task = positional.sample_teacher(tokens=2, d=20, alpha=2, seed=0)
+    >>> attention = layers.softmax(task.z @ task.z.transpose(0, 2, 1))
+    >>> bool(np.allclose(positional.read_attention(task.X, attention @ task.X), attention))
+    True
     """
     X = array(X, "X", ("n", "L", "d"))
     n, L, d = X.shape
@@ -69,6 +78,12 @@ def read_indices(attention: ArrayLike) -> Array:
 
     The logarithm less its mean over each row is z (z - mean z)^T: its singular vectors are z and z - mean z, and the first
     gives the second, which fixes the scale.
+
+    Examples
+    --------
+    >>> from attlas import layers, positional
+    >>> positional.read_indices(layers.softmax([[[1.0, 2.0], [2.0, 4.0]]])).round(6).tolist()  # up to one sign
+    [[-1.0, -2.0]]
     """
     logits = centred_logits(attention)
     L = logits.shape[1]
@@ -91,6 +106,12 @@ def read_gram(attention: ArrayLike, rank: int) -> Array:
 
     All of G = z z^T is seen but for |r|^2, r = z^T 1/sqrt(L); its mean is that of the projection on the span of the
     differences of tokens plus (rank - L + 1)_+.
+
+    Examples
+    --------
+    >>> from attlas import positional
+    >>> positional.read_gram([[[0.5, 0.5], [0.5, 0.5]]], rank=1).shape
+    (1, 2, 2)
     """
     rank = integer(rank, "rank")
     logits = centred_logits(attention)  # G (I - 1 1^T/L)

@@ -28,6 +28,14 @@ def sharpness(
     throw : bool, default True
         Raise `ConvergenceError` if not converged; otherwise the status says so.
 
+    Examples
+    --------
+    >>> from attlas import positional
+    >>> task = positional.sample(positional.Model(mixture=0.3, encoding=3.0), d=60, alpha=4, seed=0)
+    >>> place, meaning = (positional.minimise(task, start).value for start in ("positional", "semantic"))
+    >>> bool(positional.sharpness(task, place).value > positional.sharpness(task, meaning).value)
+    True
+
     References
     ----------
     lehoucq1998arpack (scipy's eigsh).

@@ -53,6 +53,15 @@ def spectral(X: ArrayLike, attention: ArrayLike, rank: int = 1) -> Spectral:
         softmax(z z^T), as `read_attention` gives it.
     rank : int, default 1
         r < d.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attlas import layers, positional
+    >>> task = positional.sample_teacher(tokens=2, d=200, alpha=2, seed=0)
+    >>> found = positional.spectral(task.X, layers.softmax(task.z @ task.z.transpose(0, 2, 1)))
+    >>> found.vectors.shape
+    (200, 1)
     """
     X, r = array(X, "X", ("n", "L", "d")), integer(rank, "rank")
     n, L, d = X.shape

@@ -58,6 +58,13 @@ def sample_teacher(tokens: int, d: int, alpha: float, seed: int = 0, rank: int =
     alpha : float
         Samples over d, positive.
     seed : int, default 0
+
+    Examples
+    --------
+    >>> from attlas import positional
+    >>> task = positional.sample_teacher(tokens=2, d=50, alpha=2, seed=0, rank=2)
+    >>> task.X.shape, task.W.shape, task.z.shape
+    ((100, 2, 50), (50, 2), (100, 2, 2))
     """
     L, d, r = integer(tokens, "tokens"), integer(d, "d", least=2), integer(rank, "rank")
     if r > d:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from attlas.aim.channels.channel import Array, doubling, outputs, symmetric_normal
 from attlas.aim.channels.defaults import ChannelDefaults
 from attlas.errors import InputError
-from attlas.inputs import integer, real
+from attlas.inputs import integer, plain, real
 from attlas.numerics import stream
 
 
@@ -50,16 +50,16 @@ class Custom(ChannelDefaults):
     samples: int = 4000
 
     def __post_init__(self) -> None:
-        integer(self.tokens, "tokens")
-        real(self.noise, "noise", above=0)
-        integer(self.samples, "samples", least=100)
+        object.__setattr__(self, "tokens", integer(self.tokens, "tokens"))
+        object.__setattr__(self, "noise", real(self.noise, "noise", above=0))
+        object.__setattr__(self, "samples", integer(self.samples, "samples", least=100))
         if self.nodes is not None:
-            integer(self.nodes, "nodes", least=3)
+            object.__setattr__(self, "nodes", integer(self.nodes, "nodes", least=3))
         if not callable(self.function):
             raise InputError(f"function must be callable; got {self.function!r}")
         h = symmetric_normal(50, self.tokens, stream(0, "custom probe"))
         with np.errstate(all="ignore"):
-            probe = np.asarray(self.function(h))
+            probe = plain(self.function(h), "what function returns", "an array (n, T, T)")
         if probe.shape != h.shape:
             raise InputError(
                 f"function must map (n, T, T) to (n, T, T), T = {self.tokens}; it maps {h.shape} to {probe.shape}"

@@ -74,10 +74,10 @@ class Deep(ChannelDefaults):
     def __post_init__(self) -> None:
         if integer(self.tokens, "tokens") != 2:
             raise InputError(f"deep attention is derived for two tokens; got tokens = {self.tokens}")
-        real(self.beta, "beta", above=0)
-        real(self.skip, "skip", least=0)
-        integer(self.samples, "samples", least=64)
-        real(self.accuracy, "accuracy", above=0)
+        object.__setattr__(self, "beta", real(self.beta, "beta", above=0))
+        object.__setattr__(self, "skip", real(self.skip, "skip", least=0))
+        object.__setattr__(self, "samples", integer(self.samples, "samples", least=64))
+        object.__setattr__(self, "accuracy", real(self.accuracy, "accuracy", above=0))
 
     @property
     def score_error(self) -> float:

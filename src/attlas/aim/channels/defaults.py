@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from attlas.aim.channels.channel import Array, doubling, symmetric_normal
 from attlas.errors import InputError
+from attlas.inputs import described
 from attlas.layers import attention_indices
 from attlas.numerics import stream
 
@@ -80,13 +81,13 @@ class ChannelDefaults:
     def indices(self, y: Array) -> Array:  # noqa: ARG002
         """Return the indices (n, T, T) that y gives, up to noise and, if `centred`, a common shift."""
         raise InputError(
-            f"{self!r} does not give its indices back from y: that needs a method indices(y);"
+            f"{described(self)} does not give its indices back from y: that needs a method indices(y);"
             " gradient descent can do without, with loss='outputs'"
         )
 
     def mean(self, h: Array) -> Array:  # noqa: ARG002
         """Return E[y | h], the output without its noise, for indices of shape (n, T, T)."""
-        raise InputError(f"{self!r} does not say its output without noise: that needs a method mean(h)")
+        raise InputError(f"{described(self)} does not say its output without noise: that needs a method mean(h)")
 
     def pullback(self, h: Array, e: Array) -> Array:
         """Return the derivative of sum_ab e_ab mean_ab(h) by every h_ab, as if h_ab and h_ba were free; by differences."""
@@ -139,7 +140,7 @@ def complete(channel: Any) -> ChannelDefaults:
     missing = [name for name in _REQUIRED if not hasattr(channel, name)]
     if missing or isinstance(channel, type):
         lacks = f", which has no {', '.join(missing)}" if 0 < len(missing) < len(_REQUIRED) else ""
-        raise InputError(f"channel must be a channel such as aim.Softmax(2); got {channel!r}{lacks}")
+        raise InputError(f"channel must be a channel such as aim.Softmax(2); got {described(channel)}{lacks}")
     listed = set(dir(channel))  # a member that fails is there all the same; a wrapper answers for what it does not list
     said = {name for name in _OPTIONAL if name in listed or hasattr(channel, name)}
     return channel if said == _OPTIONAL else _Filled(channel, said)
@@ -149,7 +150,7 @@ def one_layer(channel: Any, what: str) -> ChannelDefaults:
     """Return the complete channel, or raise `InputError` if it has several layers."""
     known = complete(channel)
     if known.layers != 1:
-        raise InputError(f"{what} is for one layer; call state_evolution at each alpha for {channel!r}")
+        raise InputError(f"{what} is for one layer; call state_evolution at each alpha for {described(channel)}")
     return known
 
 

@@ -37,7 +37,7 @@ class Hardmax(ChannelDefaults):
     tokens: int = 2
 
     def __post_init__(self) -> None:
-        integer(self.tokens, "tokens", least=2)
+        object.__setattr__(self, "tokens", integer(self.tokens, "tokens", least=2))
 
     @property
     def score_error(self) -> float:

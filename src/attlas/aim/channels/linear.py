@@ -30,8 +30,8 @@ class Linear(ChannelDefaults):
     variance_per_sample = True
 
     def __post_init__(self) -> None:
-        integer(self.tokens, "tokens")
-        real(self.noise, "noise", least=0)
+        object.__setattr__(self, "tokens", integer(self.tokens, "tokens"))
+        object.__setattr__(self, "noise", real(self.noise, "noise", least=0))
 
     @property
     def count(self) -> float | None:

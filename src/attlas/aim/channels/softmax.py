@@ -36,8 +36,8 @@ class Softmax(ChannelDefaults):
     index_noise = 0.0
 
     def __post_init__(self) -> None:
-        integer(self.tokens, "tokens", least=2)
-        real(self.beta, "beta", above=0)
+        object.__setattr__(self, "tokens", integer(self.tokens, "tokens", least=2))
+        object.__setattr__(self, "beta", real(self.beta, "beta", above=0))
 
     @property
     def count(self) -> float:
