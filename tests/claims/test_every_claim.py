@@ -2,12 +2,16 @@
 
 import contextlib
 import math
+import re
 
 import pytest
 
 from attlas import lab
 from attlas.claims import Outcome, find, names
 from attlas.claims.learners import LEARNERS
+from attlas.claims.lettering import GREEK
+
+from . import intervals, pictures
 
 every_claim = pytest.mark.parametrize("claim", find(), ids=lambda claim: claim.id)
 
@@ -37,26 +41,78 @@ def test_differences_name_what_was_published_and_speak_with_numbers(claim):
             difference.ours({})
 
 
-@pytest.fixture(params=names())
-def entry(request, tmp_path):
+@pytest.fixture(scope="module", params=names())
+def entry(request, tmp_path_factory):
     """What the results that come with attlas say of a claim."""
-    (found,) = lab.verdicts([request.param], "quick", store=tmp_path / "none.db", shipped=True, repeats=True)
+    store = tmp_path_factory.getbasetemp() / "none.db"
+    (found,) = lab.verdicts([request.param], "quick", store=store, shipped=True, repeats=True)
     assert found.shipped
     return found
 
 
-@pytest.mark.parametrize("name", names())
-def test_every_run_is_judged_without_damage(name, tmp_path):
-    (found,) = lab.verdicts([name], "quick", store=tmp_path / "none.db", shipped=True, repeats=True)
-    assert Outcome.DAMAGED not in {verdict.outcome for verdict in found.runs.values()}
-    assert 0 in found.runs
+@pytest.fixture(scope="module")
+def figure(entry):
+    """The figure of a claim, drawn once for all tests."""
+    return pictures.laid_out(entry.claim.draw(entry.measurements()))
 
 
-def test_the_figure_is_drawn_and_its_axes_are_named(entry):
-    axes = entry.claim.draw(entry.measurements()).axes
-    assert axes
-    for axis in axes:
-        assert axis.get_xlabel() or axis.get_ylabel() or axis.get_title()
+def test_every_run_is_judged_without_damage(entry):
+    assert Outcome.DAMAGED not in {verdict.outcome for verdict in entry.runs.values()}
+    assert 0 in entry.runs
+
+
+def test_the_figure_is_drawn_and_its_axes_are_named(figure):
+    assert figure.axes
+    for axis in figure.axes:
+        assert axis.get_xlabel()
+    assert figure.axes[0].get_ylabel() or any(label.get_text() for label in figure.axes[0].get_yticklabels())
+
+
+def test_the_figure_cuts_nothing_off(figure):
+    assert pictures.cut(figure) == []
+
+
+def test_the_figure_is_lettered_in_words_and_mathematics(figure):
+    """Code names, spelled-out Greek, powers as ^ and hyphens for minus signs are for files."""
+    for text in pictures.texts(figure):
+        left = pictures.plain(text.get_text())
+        assert not re.search(rf"_|\^|[<>]=|(?<![\w)])-\d|\d[eE][-+]\d|\b({GREEK})\b|log10", left), left
+
+
+def test_nothing_of_the_figure_is_crowded(figure):
+    assert pictures.crowded(figure) == []
+
+
+def test_a_learner_looks_the_same_in_every_figure(figure):
+    """Its name, the colour and the marker go together; settings may fill or empty the marker."""
+    for axis in figure.axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            line = handle[0] if isinstance(handle, tuple) else handle
+            known = [one for one in LEARNERS.values() if label == one.name or label.startswith(f"{one.name}, d =")]
+            for one in known:
+                assert line.get_color() == one.colour, label
+                assert line.get_marker() in (one.marker, "None"), label
+
+
+PROMISES = {
+    r"\blines?\b|\bcurves?\b": {"solid", "dashed", "dotted"},
+    r"\bdashed\b": {"dashed"},
+    r"\bdotted\b": {"dotted"},
+    r"\bpoints?\b|\bmarks?\b|\bsymbols\b": {"points"},
+    r"\bstandard errors?\b": {"errors"},
+    r"\bhollow\b|\bopen\b": {"hollow"},
+    r"\bbars?\b": {"bars"},
+    r"\bband\b": {"band"},
+}
+
+
+def test_the_caption_speaks_of_what_is_drawn(entry, figure):
+    caption, kinds = entry.claim.caption.lower(), pictures.shown(figure)
+    for word, wanted in PROMISES.items():
+        if re.search(word, caption):
+            assert wanted & kinds, f"{word}: {kinds}"
+    places = [word for word in ("left", "middle", "right") if re.search(rf"\b{word}\b", caption)]
+    assert len(figure.axes) >= len(places)
 
 
 def test_series_are_whole(entry):
@@ -89,3 +145,55 @@ def test_what_was_found_is_said_without_loose_ends(entry):
         assert text
         assert "nan" not in text
         assert "\n" not in text
+
+
+def test_a_finding_carries_its_interval(entry):
+    """Unless nothing of what it stands on scatters, or there is nothing found."""
+    verdict = entry.verdict
+    if entry.claim.finding is None or not entry.holds or all(test.exact for test in verdict.tests):
+        pytest.skip("no number of it scatters")
+    said = entry.claim.found(verdict)
+    assert re.search(r"± [\d.]*[1-9]|\([-+\d.]+%? to [-+\d.]+%?\)", said), said
+    assert not re.search(r"± 0[.0]*%?(?![.\d])", said), said
+
+
+def _untold(entry):
+    """Return what a finding tells without the interval that the verdict has of it, whatever the verdict is."""
+    numbers = entry.verdict.numbers
+    with contextlib.suppress(
+        LookupError
+    ):  # a claim without a finding tells its reason, and so does one with too few runs
+        return intervals.bare(entry.claim.finding(numbers), numbers) if entry.claim.finding else []
+    return []
+
+
+def test_every_number_of_a_finding_has_its_interval(entry):
+    assert _untold(entry) == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_so_has_every_number_at_full_scale(name, tmp_path):
+    (found,) = lab.verdicts([name], "full", store=tmp_path / "none.db", shipped=True)
+    assert found.shipped
+    assert _untold(found) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("0.97 of it", ["0.97"]),
+        ("0.97 ± 0.02 of it", []),
+        ("it is 0.97 to 1.03 (± 0.02) of it", []),
+        ("it is 0.97 to 1.03 times as large, each to ± 2%", []),
+        ("it is 0.97 at d = 8 (± 0.02)", ["0.97"]),
+        ("here 1.65 (1.60 to 1.70), and there 1.65", ["1.65"]),
+        ("65% of runs, 65% (50% to 78%) of runs", ["65%"]),
+        ("1.20, as predicted", []),
+        ("3.3 in the median", []),
+    ],
+)
+def test_a_number_without_its_interval_is_seen(said, left):
+    numbers = {"gap": 0.971, "gap ±": 0.02, "other": 1.03, "other ±": 0.02, "log": 0.5, "log ±": 0.03}
+    numbers |= {"share": 0.65, "share, low": 0.5, "share, high": 0.78, "median": 3.3}
+    numbers |= {"factor": 1.2, "factor ±": 0.1, "predicted factor": 1.2}
+    assert intervals.bare(said, numbers) == left

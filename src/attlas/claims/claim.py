@@ -115,6 +115,7 @@ class Claim(Generic[P]):
         Raise it when the design changes, or `measure` its numbers; results of other versions are then not used, and the
         new one draws data of its own.
     statement : str
+        One sentence, its formulas TeX between dollar signs; `attlas.claims.tex.plain` types them as people do.
     source : str
         Key of ``references.bib``, and where in it.
     settings : type

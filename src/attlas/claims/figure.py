@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from attlas.claims.learners import learner
+from attlas.claims.lettering import letter, place_legends
 from attlas.claims.series import Series
 
 if TYPE_CHECKING:
@@ -17,17 +18,28 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 THEORY: dict[str, Any] = {"color": "#555555", "linewidth": 1.2}
 
 
-def panels(count: int, width: float = 4.6, height: float = 3.6) -> "tuple[Figure, list[Axes]]":
-    """Return a figure of `count` panels side by side. No global state is touched, so any thread may draw."""
+def panels(
+    count: int, width: float = 4.6, height: float = 3.6, columns: int | None = None
+) -> "tuple[Figure, list[Axes]]":
+    """Return a figure of `count` panels, `columns` of them in a row. No global state is touched, so any thread may draw."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width * count, height))
+    across = min(count, columns or count)
+    down = -(-count // across)
+    figure = Figure(figsize=(width * across, height * down))
     figure.set_layout_engine("constrained", wspace=0.06)
-    axes = [figure.add_subplot(1, count, i + 1) for i in range(count)]
+    axes = [figure.add_subplot(down, across, i + 1) for i in range(count)]
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(visible=True, alpha=0.25, linewidth=0.6)
     return figure, axes
+
+
+def finished(figure: "Figure") -> "Figure":
+    """Return a figure with its words set: symbols in italics, plain numbers, legends below the panels. The last step."""
+    letter(figure)
+    place_legends(figure)
+    return figure
 
 
 def simulated(
@@ -65,6 +77,17 @@ def drawn(axis: "Axes", series: Series, label: str | None = None, **style: Any) 
     axis.errorbar(series.x, series.mean, yerr=series.standard_error, label=look.name if label is None else label, **own)
     if series.theory is not None:
         axis.plot(series.x, series.theory, **(THEORY | {"color": own["color"]}))
+
+
+def distinct(i: int) -> dict[str, Any]:
+    """Return the colour and the marker of the i-th setting; 49 of them differ."""
+    return {"color": COLOURS[i % len(COLOURS)], "fmt": MARKERS[(i + i // len(COLOURS)) % len(MARKERS)]}
+
+
+def filled_and_hollow(axis: "Axes", filled: str, hollow: str) -> None:
+    """Say in the legend which settings have filled marks and which hollow ones."""
+    for words, face in ((filled, "#555555"), (hollow, "white")):
+        axis.plot([], [], "o", color="#555555", markerfacecolor=face, markersize=5, label=words)
 
 
 def ticks(axis: "Axes", values: Iterable[float]) -> None:

@@ -26,6 +26,18 @@ LEARNERS = {
     "network": Learner("network, infinitely many neurons", "#009E73", "s"),
     "heads": Learner("attention, finitely many heads", "#000000", "X"),
     "neurons": Learner("network, finitely many neurons", "#CC79A7", "D"),
+    "linear attention": Learner("linear attention", "#0072B2", "o"),
+    "linear layer": Learner("linear layer", "#0072B2", "o"),
+    "softmax, one head": Learner("softmax, one head", "#D55E00", "s"),
+    "softmax, two heads": Learner("softmax, two heads", "#CC79A7", "D"),
+    "ridge in context": Learner("ridge in context", "#009E73", "^"),
+    "Bayes of the training tasks": Learner("Bayes of the training tasks", "#000000", "X"),
+    "best ridge": Learner("best ridge", "#0072B2", "o"),
+    "no ridge": Learner("no ridge", "#D55E00", "s"),
+    "no ridge, no label energy": Learner("no ridge, no label energy", "#CC79A7", "D"),
+    "no ridge, longer contexts at test time only": Learner(
+        "no ridge, longer contexts at test time only", "#009E73", "^"
+    ),
 }
 
 

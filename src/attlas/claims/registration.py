@@ -31,7 +31,7 @@ from attlas.errors import InputError
 FILE = "registered.json"
 ROOM = "attlas.claims."
 JUDGES = ("estimate", "verdict", "claim")  # what turns the tests of every claim into verdicts
-FRAMES = {ROOM + name for name in (*JUDGES, "mutation", "series", "figure", "finding", "learners")}
+FRAMES = {ROOM + name for name in (*JUDGES, "mutation", "series", "figure", "finding", "learners", "lettering")}
 FRAME = "frame"  # its entry in the file
 
 

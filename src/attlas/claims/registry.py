@@ -25,7 +25,14 @@ ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_][A-Za-z0-9_-]*)+")  #
 
 @cache
 def doors() -> dict[str, Door]:
-    """Return every door by its key, in their order. No claim is imported."""
+    """Return all doors by their keys, in order. No claim is imported.
+
+    Examples
+    --------
+    >>> from attlas.claims import doors
+    >>> [door.title for door in doors().values()][:2]
+    ['Random features', 'Recovery']
+    """
     import attlas.claims as room
 
     packages = [module.name for module in pkgutil.iter_modules(room.__path__) if module.ispkg]
@@ -39,24 +46,44 @@ def doors() -> dict[str, Door]:
 
 
 def door(key: str) -> Door:
-    """Return the door of this key; a user's own claims may name one that has no files, and then it has no words."""
+    """Return the door with this key. A user's own claims may name a door without files, which then has no texts.
+
+    Examples
+    --------
+    >>> from attlas.claims import door
+    >>> door("aim").title
+    'Bayes limits'
+    """
     return doors().get(key) or Door(key, len(doors()) + 100, key, "")
 
 
 def names() -> list[str]:
-    """Return the ids of all claims, in their order: doors in theirs, claims by name. None of attlas's own is imported."""
+    """Return the ids of all claims, door by door and sorted by name. attlas's own claims are not imported.
+
+    Examples
+    --------
+    >>> from attlas.claims import names
+    >>> "aim.width" in names()
+    True
+    """
     rank = {key: place for place, key in enumerate(doors())}
     known = {**_modules(), **_extra(os.environ.get(EXTRA, ""))}
     return sorted(known, key=lambda name: (rank.get(name.split(".")[0], len(rank)), name))
 
 
 def find(wanted: list[str] | None = None) -> list[Claim[Any]]:
-    """Return the claims of these ids, or all of them. Asking for one imports one.
+    """Return the claims with these ids, or all of them. Only the claims asked for are imported.
 
     Raises
     ------
     InputError
         If there is no such claim; the nearest id is suggested.
+
+    Examples
+    --------
+    >>> from attlas.claims import find
+    >>> [claim.id for claim in find(["aim.width", "features.invariance"])]
+    ['aim.width', 'features.invariance']
     """
     extra = _extra(os.environ.get(EXTRA, ""))
     known = names()

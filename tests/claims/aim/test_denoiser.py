@@ -1,5 +1,7 @@
 """aim.denoiser: the error over F(Delta) decides."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -64,7 +66,7 @@ def test_a_wrong_formula_refutes_it(monkeypatch):
 
 def test_finding():
     verdict = CLAIM.verdict(attained(scatter=0.001))
-    assert "1.00 times F(Delta)" in CLAIM.found(verdict)
+    assert re.search(r"1.000 \(± \S+\) times F\(Delta\)", CLAIM.found(verdict))
     assert sum(name.endswith(LIMIT) for name in verdict.numbers) == len(
         {(point.delta, point.rho) for point in CLAIM.tiers["quick"].points}
     )

@@ -129,13 +129,13 @@ def test_draws_many_widths():
 def test_finding():
     said = CLAIM.found(CLAIM.verdict(indices(scatter=1e-4)))
     assert "agree with theory to 0.0%" in said
-    assert "falls as d^(-0.50 ± 0.00) or faster" in said
+    assert "falls as d to the power -0.50 ± " in said
     numbers = {"a: moment[0,0] over Q": 0.997, "a: moment[0,0] over Q ±": 0.1, "a: moment[0,1] over Q": 0.001,
                "exponent of the joint distance": -0.49, "exponent of the joint distance ±": 0.02,
                "exponent of the diagonal distance": -0.8, "exponent of the diagonal distance ±": 0.3}  # fmt: skip
     said = gaussian_indices.finding(numbers)
     assert "agree with theory to 0.3%" in said
-    assert "falls as d^(-0.49 ± 0.02) or faster" in said
+    assert "falls as d to the power -0.49 ± 0.02 or faster" in said
     with pytest.raises(LookupError):
         gaussian_indices.finding({"a: moment[0,0] over Q": 0.0})
 

@@ -82,7 +82,7 @@ def test_words():
     error, limit = numbers[hardmax.THERE], next(x for name, x in numbers.items() if name.endswith(LIMIT))
     said = hardmax.finding(numbers)
     assert f"has an error of {error:.3f} ± 0.000, the published curve 0.593" in said
-    assert f"it has {limit:.2f} times " in said
+    assert f"it has {limit:.2f} (± " in said
     (difference,) = CLAIM.differs
     assert "is 0.593 at alpha = 0.3417" in difference.statement
     ours = difference.ours(numbers)

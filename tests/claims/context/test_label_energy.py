@@ -38,8 +38,8 @@ def test_measure():
 def test_finding_differences_series_and_figure():
     rows = made(POINTS, 30, result())
     numbers = label_energy.judge(rows).numbers
-    assert "1.7/d" in label_energy.finding(numbers)
-    assert "1.7/d" in label_energy.CLAIM.differs[0].ours(numbers)
+    assert "(1.7 ± 0.07)/d" in label_energy.finding(numbers)
+    assert "(1.7 ± 0.07)/d" in label_energy.CLAIM.differs[0].ours(numbers)
     cost, helped = label_energy.series(rows)
     assert cost.x == helped.x == (40, 80, 160, 320)
     assert len(label_energy.draw(rows).axes) == 1

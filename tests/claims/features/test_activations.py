@@ -68,7 +68,7 @@ def test_activations_are_compared_on_the_same_data():
 
 def test_its_words_and_points():
     words = claim.CLAIM.found(claim.CLAIM.verdict(world()))
-    assert "softmax learns nothing (error 0.99 to 1.01)" in words
+    assert "softmax learns nothing, with an error of 0.99 to 1.01 (± " in words
     found = claim.series(world())
     assert len(found) == 2 * len(claim.TARGETS)
     assert all((s.theory is not None) == (s.name == "relu") for s in found)

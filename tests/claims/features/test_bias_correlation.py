@@ -78,7 +78,7 @@ def test_its_words_and_points():
     found = claim.CLAIM.verdict(world())
     words = claim.CLAIM.found(found)
     assert all(
-        part in words for part in ("without bias (1.80)", "with bias (1.20)", "1.8 times as many samples at d = 8")
+        part in words for part in ("without bias (1.80)", "with bias (1.20)", "takes 1.8 (", " times as many samples")
     )
     series = claim.series(world())
     costs = [s for s in series if s.y_name == claim.HALVING]

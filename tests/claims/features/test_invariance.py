@@ -64,7 +64,7 @@ def test_rounding_bound_holds_against_extended_precision(activation):
 def test_draws():
     points = [claim.Point(model="RFA"), claim.Point(model="RFMLP")]
     figure = claim.draw([Measurement(p, 0, claim.measure(p, 0)) for p in points])
-    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["RFA relu", "RFMLP"]
+    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["attention, ReLU", "network"]
 
 
 def world(rounding=0.01, ratio=1.0):
@@ -87,7 +87,7 @@ def test_both_changes_decide():
 
 def test_its_words_and_points():
     numbers = {claim.WORST: 0.0139, claim.CHANGE: 1.089, claim.NETWORK: 1.0, f"{claim.NETWORK} ±": 0.01}
-    assert all(part in claim.finding(numbers) for part in ("0.014 of what rounding allows", "1.09 of their size"))
+    assert all(part in claim.finding(numbers) for part in ("0.014 of what rounding allows", "about 1.1 of their size"))
     measured = [Measurement(claim.Point(model="RFA"), s, {"change": c}) for s, c in enumerate((0.1, 0.3))]
     (found,) = claim.series(measured)
-    assert (found.name, found.x, found.mean, found.seeds) == ("RFA relu", (16,), (0.2,), (2,))
+    assert (found.name, found.x, found.mean, found.seeds) == ("attention, ReLU", (16,), (0.2,), (2,))

@@ -82,7 +82,7 @@ def test_measures_theory_beside_simulation():
 
 
 def test_its_words_and_points():
-    assert "falls from 0.9" in claim.CLAIM.found(claim.CLAIM.verdict(world()))
+    assert "divides the error on one key by " in claim.CLAIM.found(claim.CLAIM.verdict(world()))
     found = claim.series(world())
     assert [s.settings["target"] for s in found] == list(claim.TARGETS)
     assert found[0].x == claim.WEIGHTS

@@ -75,7 +75,7 @@ def test_its_words_and_points():
     assert all(part in difference.ours(numbers) for part in ("vacuous", "12 to 1,860", "5.3 times"))
     assert "informative" in difference.ours(numbers | {"bound over risk of a constant, smallest": 0.5})
     assert "broken" in difference.ours(numbers | {"bound over risk, smallest": 0.5})
-    assert "in the order of B(f)" in claim.CLAIM.found(claim.CLAIM.verdict(world()))
+    assert "Its order is that of B(f)" in claim.CLAIM.found(claim.CLAIM.verdict(world()))
     point = claim.Point(target="keys 1", n=40, heads=10, d=3, keys=4)
     risk, constant = claim.series([Measurement(point, 0, {"risk": 1.0, "bound": 3.0, "constant": 2.0})])
     assert (risk.mean, risk.theory, constant.mean, constant.theory) == ((1.0,), (3.0,), (2.0,), None)

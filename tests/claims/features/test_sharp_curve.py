@@ -49,4 +49,4 @@ def test_a_small_run():
     assert (claim.measure(POINTS[0], 0)["errors"] == results[0].result["errors"]).all()
     assert len(claim.draw(results).axes) == 2
     assert len(claim.series(results)) == 2 * 7
-    assert "% from the simulated ones in the median" in claim.CLAIM.found(claim.CLAIM.verdict(world()))
+    assert "the median deviation of the simulated errors is " in claim.CLAIM.found(claim.CLAIM.verdict(world()))

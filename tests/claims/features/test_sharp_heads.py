@@ -80,7 +80,9 @@ def test_measures_theory_beside_simulation():
 
 def test_its_words_and_points():
     found = claim.CLAIM.verdict(world())
-    assert "Noise peaks at 0.99" in claim.CLAIM.found(found) or "Noise peaks at 1.00" in claim.CLAIM.found(found)
+    assert "The noise peaks at M = 0.99" in claim.CLAIM.found(
+        found
+    ) or "The noise peaks at M = 1.00" in claim.CLAIM.found(found)
     assert found.numbers["d=8: few heads: cells"] == 60
     assert found.numbers["d=8: cells"] == 15 * 2 * 11 - 60
     (one,) = [s for s in claim.series(world()) if (s.settings["target"], s.settings["ridge"]) == (claim.NOISE, 1e-6)]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from attlas import lab
 from attlas.claims import Measurement, Outcome
 from attlas.claims.features import target_degree as claim
 from attlas.features import complexity, sample_cost, targets
@@ -76,3 +77,10 @@ def test_its_words_and_points():
     assert names == [name for name in claim.TARGETS if name != "query 2"]
     figure = claim.draw(world(unlearned))
     assert [text.get_text() for text in figure.axes[0].texts[:3]] == ["1", "3", "4"]  # powers
+
+
+def test_an_order_that_no_draw_changes_has_no_interval_of_rounding(tmp_path):
+    (entry,) = lab.verdicts(["features.target-degree"], "full", store=tmp_path / "none.db", shipped=True)
+    said = entry.claim.found(entry.verdict)
+    assert "with the degree 0.977, with B(f)" in said
+    assert "e-" not in said

@@ -51,6 +51,6 @@ def test_measure():
 
 def test_words_and_figure():
     rows = made(POINTS, 36, result())
-    assert "exact recovery above 1/L in 100% of runs" in bayes.finding(bayes.judge(rows).numbers)
+    assert "exact recovery above 1/L in 100% (86% to 100%) of runs" in bayes.finding(bayes.judge(rows).numbers)
     assert {s.name for s in bayes.series(rows)} == {"amp"}
     assert len(bayes.draw(rows).axes) == 2

@@ -49,6 +49,6 @@ def test_measure():
 def test_words_and_figure():
     rows = made(POINTS, 30, result())
     said = tokens.finding(tokens.judge(rows).numbers)
-    assert "0% of usual starts and 100% of informed ones" in said
+    assert "0% (0% to 16%) of usual starts and 100% (84% to 100%) of informed ones" in said
     assert {s.name for s in tokens.series(rows)} == {"usual start", "informed start"}
     assert len(tokens.draw(rows).axes) == 2

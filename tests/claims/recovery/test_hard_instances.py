@@ -45,7 +45,7 @@ def test_budgets_that_were_spent_are_measurements():
 
 
 def test_it_is_told_beside_chance():
-    worded(CLAIM, parities(), "at least 0.97 of the time", "(chance is 0.50)", "recovery.lower-bound")
+    worded(CLAIM, parities(), "at least 0.97 ± 0.01 of the time", "(chance is 0.50)", "recovery.lower-bound")
     for series in CLAIM.series(parities()):
         assert (series.x, series.theory, series.seeds) == ((5,), (0.5,), (7,))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attlas import recovery, tokens
+from attlas import lab, recovery, tokens
 from attlas.claims import Measurement, Outcome
 from attlas.claims.recovery.kit.section import section
 from attlas.claims.recovery.sculpting import CLAIM, Point
@@ -40,7 +40,7 @@ def test_sculpting_must_beat_chance():
     assert CLAIM.verdict(carved(0.0)).outcome is Outcome.REFUTED
     assert CLAIM.verdict(carved(0.1, seeds=1)).outcome is Outcome.INCONCLUSIVE
     assert len(CLAIM.draw(carved(0.1)).axes) == 2
-    worded(CLAIM, carved(0.1), "times (", "random starts do as well after the polish")
+    worded(CLAIM, carved(0.1), ") times as large", "random starts do as well after the polish")
 
 
 def test_a_section_of_the_body_can_be_drawn(tmp_path):
@@ -53,3 +53,10 @@ def test_a_section_of_the_body_can_be_drawn(tmp_path):
     true = next(line for line in axis.lines if line.get_label() == "true heads")
     assert np.ptp(true.get_xdata()) > 3 * np.ptp(true.get_ydata())
     assert len(axis.lines) > 100
+
+
+def test_no_two_rows_of_the_figure_have_the_same_name(tmp_path):
+    (entry,) = lab.verdicts(["recovery.sculpting"], "full", store=tmp_path / "none.db", shipped=True)
+    axis = entry.claim.draw(entry.measurements()).axes[0].yaxis
+    named = [axis.get_major_formatter()(at, i) for i, at in enumerate(axis.get_majorticklocs())]
+    assert len(set(named)) == len(named) == 5

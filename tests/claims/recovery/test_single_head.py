@@ -26,7 +26,7 @@ def test_heads_are_counted():
     assert CLAIM.verdict(heads(seeds=0.1)).outcome is Outcome.INCONCLUSIVE
     assert CLAIM.verdict(heads()[:50]).outcome is Outcome.INCONCLUSIVE
     assert CLAIM.draw(heads()).axes
-    worded(CLAIM, heads(), "216 of 216 heads are recovered")
+    worded(CLAIM, heads(), "216 of 216 heads, 100% (98% to 100%), are recovered")
 
 
 def test_heads_are_recovered_where_data_are_enough():

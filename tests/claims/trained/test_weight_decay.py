@@ -67,7 +67,7 @@ def test_an_unsolved_problem_is_no_measurement(monkeypatch):
 def test_finding():
     said = weight_decay.finding(weight_decay.judge(made(POINTS, 8, result(apart=3.48e-3))).numbers)
     assert "descent ends within 0.3" in said
-    assert "times the predicted ones (± 0." in said
+    assert "(± 0.01) times the predicted ones" in said
 
 
 def test_series_and_figure():

@@ -15,8 +15,8 @@ from attlas import aim
 from attlas.claims.aim.kit import LIMIT, SIZES, draw_task, points
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Exact, Undecided, finite_size, mean
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, finished, panels
+from attlas.claims.finding import spans
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, above, below, decide
@@ -128,11 +128,12 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             if mine.name == f"{name} layer" and mine.settings == {"alpha": top, "d": largest}:
                 drawn(right, mine, "", **style)
         right.axhline(float(theory[layer]), **(THEORY | {"color": COLOURS[layer]}))
+    if len({m.point.alpha for m in measurements}) > 1:
+        left.plot([], [], "o", color="#555555", alpha=0.4, markersize=5, label="smaller alpha")
     left.axhline(1, **THEORY)
-    left.set(xlabel="1/d", ylabel="error of message passing / diagonal theory", xlim=(0, None))
-    left.legend(frameon=False, fontsize=9)
+    left.set(xlabel="1/d", ylabel="error / diagonal theory", xlim=(0, None))
     right.set(xlabel="iteration", ylabel=f"error at alpha = {top:g}, d = {largest}", ylim=(0, None))
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -143,10 +144,10 @@ def cost(point: Point) -> Cost:
 
 def finding(numbers: Numbers) -> str:
     """Say by how much the first layer lags behind, and how near the diagonal theory is."""
-    gaps = ending(numbers, GAP)
     return (
-        f"The last layer is learned first: the first has more error, by {span(gaps)} (guessing the prior mean gives 1);"
-        f" extrapolated to infinite d both layers have {span(ending(numbers, LIMIT))} times the error of the diagonal theory"
+        f"The last layer is learned first: the error of the first is larger by {spans(numbers, GAP)}, where guessing the"
+        f" prior mean gives 1; extrapolated to infinite d both layers have {spans(numbers, LIMIT)} times the error of the"
+        " diagonal theory"
     )
 
 
@@ -159,8 +160,8 @@ CLAIM = Claim(
     id="aim.deep",
     version=2,
     statement=(
-        "Of two stacked attention layers the last is learned first, and the diagonal approximation predicts both errors, to"
-        " 15 % as d grows (two tokens, rho = 1)."
+        "Of two stacked attention layers the last is learned first, and the diagonal approximation predicts both"
+        r" errors, to 15 % as d grows (two tokens, $\rho = 1$)."
     ),
     formula=r"A_l=\operatorname{softmax}(\beta H^{(l)}),\quad x^{(2)}=(cI+A_1)\,x^{(1)},\quad y=A_2:\qquad V_2<V_1",
     source="boncoraglio2025bayes, deep attention",
@@ -177,7 +178,7 @@ CLAIM = Claim(
     draw=draw,
     cost=cost,
     caption=(
-        "Left: error of message passing in each layer over the diagonal theory, against 1/d, paler at smaller alpha; the"
+        "Left: error of message passing in each layer over the diagonal theory, against 1/d; the"
         " line is exact agreement. Right: the errors after each iteration at the largest alpha and d, and the theory's"
         " fixed point. Points are means over data sets with standard errors."
     ),

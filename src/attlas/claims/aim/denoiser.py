@@ -10,8 +10,8 @@ from pydantic import PositiveFloat, PositiveInt
 from attlas.aim import denoise, mmse, teacher
 from attlas.claims.aim.kit import LIMIT, points, reaches
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import THEORY, distinct, drawn, finished, panels, ticks
+from attlas.claims.finding import spans
 from attlas.claims.mutation import Mutation, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Verdict, decide
@@ -75,13 +75,12 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     )
     shown = [mine for mine in series(measurements) if mine.settings["d"] == largest]
     for i, mine in enumerate(sorted(shown, key=lambda mine: mine.settings["rho"])):
-        rho, style = mine.settings["rho"], {"color": COLOURS[i % len(COLOURS)], "fmt": MARKERS[i % len(MARKERS)]}
+        rho, style = mine.settings["rho"], distinct(i)
         axis.plot(deltas, mmse(deltas, rho), **(THEORY | {"color": style["color"]}))
         drawn(axis, points(mine), f"rho = {rho:g}", **style)
     axis.set(xscale="log", yscale="log", xlabel="noise Delta", ylabel=f"error of the denoiser, d = {largest}")
     ticks(axis, [m.point.delta for m in measurements])
-    axis.legend(frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -99,7 +98,7 @@ def finding(numbers: Numbers) -> str:
     """Say how near the denoiser comes to its formula."""
     return (
         "The denoiser attains its formula: extrapolated to infinite d its error is"
-        f" {span(ending(numbers, LIMIT))} times F(Delta), at every noise and width tried"
+        f" {spans(numbers, LIMIT, '.3f')} times F(Delta), at every noise and width tried"
     )
 
 
@@ -109,8 +108,8 @@ CLAIM = Claim(
     id="aim.denoiser",
     version=2,
     statement=(
-        "The rotation-invariant denoiser of S + sqrt(Delta) GOE attains the error F(Delta) as d grows, to 2 %, at noises"
-        " from 0.3 to 1.5 and widths from 0.1 to 1.5."
+        r"The rotation-invariant denoiser of $S + \sqrt{\Delta}\,\text{GOE}$ attains the error $F(\Delta)$ as d grows,"
+        " to 2 %, at noises from 0.3 to 1.5 and widths from 0.1 to 1.5."
     ),
     formula=r"R=S+\sqrt{\Delta}\,\operatorname{GOE},\qquad \frac{1}{d}\lVert\hat S(R)-S\rVert^2\to F(\Delta)",
     source="boncoraglio2025bayes, the denoising function; bun2016rotational",

@@ -12,8 +12,8 @@ from attlas.aim import teacher
 from attlas.claims.aim.kit import points
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Exact, Undecided, mean, slope
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
-from attlas.claims.finding import ending
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, distinct, drawn, finished, panels
+from attlas.claims.finding import ending, off
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, above, below, between, decide
@@ -28,6 +28,7 @@ SLOWEST = -0.25  # distances go as d^(-1/2); one that tends to a constant has an
 CHUNK = 2000
 DIRECTIONS = 8
 DISTANCES = {"diagonal": "h_aa", "off_diagonal": "h_ab", "joint": "random directions"}
+WRITTEN = {"h_aa": "diagonal, $h_{aa}$", "h_ab": "off the diagonal, $h_{ab}$", "random directions": "random directions"}
 
 
 class Point(Settings):
@@ -152,25 +153,23 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     first = [m for m in measurements if (m.point.rho, m.point.tokens) == kinds[len(kinds) // 2]]
     sizes = sorted({m.point.d for m in first})
     for i, distance in enumerate(_distances(first)):
-        drawn(left, distance, color=COLOURS[i], fmt=MARKERS[i])
+        drawn(left, distance, WRITTEN[distance.name], color=COLOURS[i], fmt=MARKERS[i])
     floor = _floor(first[0].point, "joint")
     left.axhline(floor, linestyle=":", **THEORY)
     left.text(sizes[0], floor, "resolution of the samples", va="bottom", fontsize=8)
     left.set_title(f"rho = {first[0].point.rho:g}, T = {first[0].point.tokens}", fontsize=10)
-    left.set(xscale="log", yscale="log", xlabel="token dimension d", ylabel="distance from the Gaussian (KS)")
+    left.set(xscale="log", yscale="log", xlabel="token dimension d", ylabel="distance from the Gaussian")
     left.set_xticks(sizes, [str(d) for d in sizes])
     left.minorticks_off()
-    left.legend(frameon=False, fontsize=9)
     for i, moment in enumerate(_moments(measurements)):
         rho, T = moment.settings["rho"], moment.settings["tokens"]
-        style = {"color": COLOURS[i % len(COLOURS)], "fmt": MARKERS[i % len(MARKERS)]}
+        style = distinct(i)
         drawn(right, points(moment), f"rho = {rho:g}, T = {T}", **style)
         line = np.array([0.0, max(moment.x)])
         right.plot(line, 1 + rho + line, **THEORY)  # exact where rho d is an integer
-    right.set(xlabel="1/d", ylabel="mean of h_ab² / (1 + δ_ab)", xlim=(0, None))
+    right.set(xlabel="1/d", ylabel=r"mean of $h_{ab}$² / ($1 + \delta_{ab}$)", xlim=(0, None))
     right.plot([], [], label="1 + rho + 1/d", **THEORY)
-    right.legend(frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -187,13 +186,15 @@ def cost(point: Point) -> Cost:
 def finding(numbers: Numbers) -> str:
     """Say how Gaussian the indices are, and how fast they become so."""
     moments = [abs(value - (i == j)) for i, j, value in _moments_of(numbers)]
+    known = max(ending(numbers, "] over Q ±"))
     slowest = max(ending(numbers, "distance"))
     half = max(
         numbers[f"{name} ±"] for name, value in numbers.items() if value == slowest and name.endswith("distance")
     )
     return (
-        f"Attention indices become Gaussian as d grows: their second moments agree with theory to {max(moments):.1%}, and"
-        f" their distance from a Gaussian falls as d^({slowest:.2f} ± {half:.2f}) or faster"
+        f"Attention indices become Gaussian as d grows: their second moments agree with theory to {max(moments):.1%}"
+        f" ({off(known, '.1%')}), and their distance from a Gaussian falls as d to the power {slowest:.2f}"
+        f" {off(half)} or faster"
     )
 
 
@@ -227,8 +228,9 @@ CLAIM = Claim(
     id="aim.gaussian-indices",
     version=2,
     statement=(
-        "For Gaussian tokens the attention indices h_ab become jointly Gaussian as d grows, uncorrelated, with variance"
-        " Q (1 + delta_ab), Q = 1 + rho: second moments to 2 %, distances from the Gaussian falling faster than d^(-1/4)."
+        "For Gaussian tokens the attention indices $h_{ab}$ become jointly Gaussian as d grows, uncorrelated, with"
+        r" variance $Q\,(1 + \delta_{ab})$, $Q = 1 + \rho$: second moments to 2 %, distances from the Gaussian falling"
+        " faster than $d^{-1/4}$."
     ),
     formula=(
         r"h_{ab}=\frac{x_a^\top S\,x_b-\delta_{ab}\operatorname{Tr}S}{\sqrt d}\;\to\;"

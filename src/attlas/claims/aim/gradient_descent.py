@@ -16,7 +16,7 @@ from attlas.claims.aim.kit import HOLLOW, amp_cost, draw_task, errors, points, r
 from attlas.claims.aim.kit import theory as theory_of
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Undecided, mean
-from attlas.claims.figure import THEORY, drawn, panels
+from attlas.claims.figure import THEORY, drawn, filled_and_hollow, finished, panels
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, decide
@@ -117,11 +117,12 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for mine in _ratios(measurements):
         main = mine.settings == {"alpha": first.alpha, "rho": first.rho, "inits": first.inits}
         drawn(axis, points(mine), **({} if main else HOLLOW))
+    if len({(m.point.alpha, m.point.rho) for m in measurements}) > 1:
+        filled_and_hollow(axis, f"alpha = {first.alpha:g}, rho = {first.rho:g}", "further settings")
     axis.axhline(1, **THEORY)
     axis.axhline(2, linestyle=":", **THEORY)
-    axis.set(xlabel="1/d", ylabel="error of descent / error of message passing", xlim=(0, None), ylim=(0.5, None))
-    axis.legend(frameon=False, fontsize=9)
-    return figure
+    axis.set(xlabel="1/d", ylabel="error / that of message passing", xlim=(0, None), ylim=(0.5, None))
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -137,7 +138,7 @@ def finding(numbers: Numbers) -> str:
     d, ratio, half = _largest(numbers)
     return (
         f"Averaging makes gradient descent optimal: over infinitely many starts its error at d = {d} is {ratio:.2f} ±"
-        f" {half:.2f} times that of message passing on the same data, and one run has {numbers[SINGLE]:.1f} times"
+        f" {half:.2f} times that of message passing on the same data, and one run has about {numbers[SINGLE]:.1f} times"
     )
 
 
@@ -190,7 +191,7 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Error of gradient descent over that of message passing on the same data, against 1/d: of one run, of the average"
-        " over the starts, and extrapolated to infinitely many starts; hollow marks are further settings. The lines are the"
+        " over the starts, and extrapolated to infinitely many starts. The lines are the"
         " best error and twice it (dotted), the error of one draw from the posterior. Points are means over data sets with"
         " standard errors."
     ),

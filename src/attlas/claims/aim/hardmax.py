@@ -23,8 +23,8 @@ from attlas.claims.aim.kit import (
 )
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Exact, Undecided, mean
-from attlas.claims.figure import COLOURS, THEORY, drawn, panels
-from attlas.claims.finding import ending
+from attlas.claims.figure import COLOURS, THEORY, drawn, finished, panels
+from attlas.claims.finding import spans
 from attlas.claims.learners import learner
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series
@@ -108,9 +108,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         if mine.settings["d"] == largest:
             drawn(axis, points(mine), f"{learner(mine.name).name}, d = {largest}")
     axis.plot([PUBLISHED_ALPHA], [PUBLISHED_ERROR], "X", color=COLOURS[1], markersize=9, label="published curve")
-    axis.set(xscale="log", yscale="log", xlabel="alpha", ylabel="error of the query-key matrix, V")
-    axis.legend(frameon=False, fontsize=9)
-    return figure
+    axis.set(xscale="log", yscale="log", xlabel="samples over d², alpha", ylabel="error of the query-key matrix, V")
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -125,8 +124,8 @@ def finding(numbers: Numbers) -> str:
     return (
         "Hardmax attention can be learned better than the published optimum: at the same number of samples message passing"
         f" has an error of {numbers[THERE]:.3f} ± {numbers[f'{THERE} ±']:.3f}, the published curve"
-        f" {numbers['published']:.3f}; extrapolated to infinite d it has {ending(numbers, LIMIT)[0]:.2f} times the error"
-        " predicted here"
+        f" {numbers['published']:.3f}; extrapolated to infinite d it has {spans(numbers, LIMIT)} times the error predicted"
+        " here"
     )
 
 
@@ -143,9 +142,9 @@ CLAIM = Claim(
     id="aim.hardmax",
     version=4,
     statement=(
-        "The error of hardmax attention of two tokens follows the state evolution of the channel as defined, to 8 % (rho ="
-        " 0.5, one alpha; three at full scale); it lies below the published curve, and is positive at every alpha: it falls"
-        " as alpha^-2."
+        "The error of hardmax attention of two tokens follows the state evolution of the channel as defined, to 8 %"
+        r" ($\rho = 0.5$, one $\alpha$; three at full scale); it lies below the published curve, and is positive at"
+        r" every $\alpha$: it falls as $\alpha^{-2}$."
     ),
     formula=(
         r"y=\operatorname{hardmax}(h),\qquad V=F\left(\frac{1}{2\alpha\,G_2(V)}\right)>0\quad\text{at every }\alpha"

@@ -28,8 +28,8 @@ from attlas.claims.aim.kit import (
 )
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import finite_size
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, finished, panels
+from attlas.claims.finding import spans
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, decide
@@ -195,11 +195,10 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             )
     for mine in _ratios(measurements):
         drawn(right, points(mine), "", linestyle="none", **_style(channels, mine))
-    left.set(xlabel="alpha", ylabel=f"error of outputs, d = {largest}", yscale="log")
-    left.legend(frameon=False, fontsize=8)
+    left.set(xlabel="samples over d², alpha", ylabel=f"error of outputs, d = {largest}", yscale="log")
     right.axhline(1, **THEORY)
     right.set(xlabel="1/d", ylabel="error of outputs / theory", xlim=(0, None))
-    return figure
+    return finished(figure)
 
 
 def _style(channels: Sequence[str], series: Series) -> dict[str, Any]:
@@ -218,10 +217,9 @@ def cost(point: Point) -> Cost:
 
 def finding(numbers: Numbers) -> str:
     """Say how near the errors of outputs come to theory."""
-    limits, halves = ending(numbers, LIMIT), ending(numbers, f"{LIMIT} ±")
     return (
         "Theory says how well fresh outputs can be predicted: extrapolated to infinite d the error of the posterior mean is"
-        f" {span(limits)} (± {max(halves):.2f}) times what it says, for every kind of output tried"
+        f" {spans(numbers, LIMIT)} times what it says, for every kind of output tried"
     )
 
 

@@ -10,7 +10,7 @@ from attlas import aim
 from attlas.claims.aim.kit import points
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Exact, Undecided
-from attlas.claims.figure import COLOURS, THEORY, drawn, panels
+from attlas.claims.figure import COLOURS, THEORY, drawn, finished, panels
 from attlas.claims.finding import ending
 from attlas.claims.mutation import Mutation, scaled
 from attlas.claims.series import Series, gather
@@ -72,9 +72,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     axis.plot(alphas, V, label="state evolution (ours)", **THEORY)
     for mine in series(measurements):
         drawn(axis, points(mine), fmt="s", color=COLOURS[1])
-    axis.set(xlabel="alpha", ylabel="error V", ylim=(0, 1))
-    axis.legend(frameon=False)
-    return figure
+    axis.set(xlabel="samples over d², alpha", ylabel="error V", ylim=(0, 1))
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:  # noqa: ARG001
@@ -101,8 +100,9 @@ CLAIM = Claim(
     id="aim.quadratic-networks",
     version=2,
     statement=(
-        "The attention-indexed model with one token and linear output is the quadratic network of extensive width: its error"
-        " agrees with three values of the theory curve that Maillard et al. published for the network, to 1e-6."
+        "The attention-indexed model with one token and linear output is the quadratic network of extensive width: its"
+        " error agrees with three values of the theory curve that Maillard et al. published for the network, to"
+        " $10^{-6}$."
     ),
     formula=(
         r"y=\frac{x^\top S\,x-\operatorname{Tr}S}{\sqrt d}+\sqrt{D}\,\xi:\qquad V=F\left(\frac{D+2V}{4\alpha}\right)"

@@ -26,8 +26,8 @@ from attlas.claims.aim.kit import (
 )
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Exact
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import THEORY, distinct, drawn, finished, panels
+from attlas.claims.finding import spans
 from attlas.claims.mutation import Mutation
 from attlas.claims.series import Series
 from attlas.claims.verdict import Test, Verdict, below, decide
@@ -92,14 +92,13 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for i, mine in enumerate(sorted(shown, key=lambda s: s.settings["tokens"])):
         channel = aim.Softmax(mine.settings["tokens"])
         V = aim.curve(channel, grid / channel.count, rho)["mse"].values[0]
-        style = {"color": COLOURS[i % len(COLOURS)], "fmt": MARKERS[i % len(MARKERS)]}
+        style = distinct(i)
         for axis, scale in ((left, float(channel.count)), (right, 1.0)):
             axis.plot(grid / channel.count * scale, V, **(THEORY | {"color": style["color"]}))
             drawn(axis, points(mine, scale.__mul__), f"T = {channel.tokens}", **style)
-    left.set(xlabel="alpha (T² + T - 2)", ylabel=f"error V (points: message passing, d = {largest})")
-    right.set(xlabel="alpha", xscale="log")
-    left.legend(frameon=False, fontsize=9)
-    return figure
+    left.set(xlabel="alpha (T² + T - 2)", ylabel=f"error of the query-key matrix, d = {largest}")
+    right.set(xlabel="samples over d², alpha", ylabel="error of the query-key matrix", xscale="log")
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -111,7 +110,7 @@ def finding(numbers: Numbers) -> str:
     """Say how near to one curve the lengths come."""
     return (
         "Learning curves of all sequence lengths are one curve: extrapolated to infinite d the error is"
-        f" {span(ending(numbers, LIMIT))} times that of the common curve, for every length tried"
+        f" {spans(numbers, LIMIT)} times that of the common curve, for every length tried"
     )
 
 
@@ -131,9 +130,9 @@ CLAIM = Claim(
     id="aim.sequence-length",
     version=4,
     statement=(
-        "Learning curves of softmax attention for all sequence lengths T are one curve in alpha (T^2 + T - 2): message"
-        " passing with T = 2, 3 and 6 extrapolates to the same error, that of the theory, to 5 % (rho = 1.5 and"
-        " alpha (T^2 + T - 2) = 0.35; at full scale also 0.2 and 0.6, and T = 4 and 5)."
+        r"Learning curves of softmax attention for all sequence lengths T are one curve in $\alpha\,(T^2 + T - 2)$:"
+        r" message passing with T = 2, 3 and 6 extrapolates to the same error, that of the theory, to 5 % ($\rho = 1.5$"
+        r" and $\alpha\,(T^2 + T - 2) = 0.35$; at full scale also 0.2 and 0.6, and T = 4 and 5)."
     ),
     formula=r"V=F\left(\frac{V}{A}\right),\qquad A=\alpha\,(T^2+T-2)",
     source="boncoraglio2025bayes, the role of the sequence length",

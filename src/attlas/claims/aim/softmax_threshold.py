@@ -17,8 +17,8 @@ from attlas.claims.aim.kit import HOLLOW, SIZES, amp_cost, draw_task, errors, po
 from attlas.claims.aim.kit import theory as theory_of
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Exact, Undecided, finite_size, share
-from attlas.claims.figure import MARKERS, THEORY, drawn, panels
-from attlas.claims.finding import ending
+from attlas.claims.figure import MARKERS, THEORY, drawn, finished, panels
+from attlas.claims.finding import ending, interval
 from attlas.claims.learners import learner
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
@@ -185,12 +185,9 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     left.plot(grid, aim.curve(aim.Softmax(tokens), grid * edge, rho)["mse"].values[0], **THEORY)
     left.axvline(1, linestyle=":", **THEORY)
     left.set(xlabel="samples over those of the formula", ylabel="error", yscale="log")
-    left.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(0, 0.4))
-    if located:
-        right.legend(frameon=False, fontsize=8)
     right.axhline(1, **THEORY)
     right.set(xlabel="1/d", ylabel="where message passing begins to recover", xlim=(0, None))
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -232,12 +229,13 @@ def finding(numbers: Numbers) -> str:
     """Say where the transition is, and what descent finds on both sides of it."""
     place, half = ending(numbers, PLACE)[0], ending(numbers, f"{PLACE} ±")[0]
     second, found = (
-        numbers[f"descents {where}"] for where in ("below that fit with another matrix", "above that find the matrix")
+        interval(numbers, f"descents {where}", ".0%")
+        for where in ("below that fit with another matrix", "above that find the matrix")
     )
     return (
         f"Recovery is a phase transition, at {place:.2f} ± {half:.2f} times the number of samples that the formula gives:"
-        f" below it gradient descent fits all data with a wrong matrix in {second:.0%} of its runs; above it, it finds the"
-        f" right one in {found:.0%}"
+        f" below it gradient descent fits all data with a wrong matrix in {second} of its runs; above it, it finds the"
+        f" right one in {found}"
     )
 
 
@@ -267,10 +265,10 @@ CLAIM = Claim(
     id="aim.softmax-threshold",
     version=4,
     statement=(
-        "Softmax attention is recovered perfectly above alpha = (2 rho - rho^2)/(T^2 + T - 2), and not below (tested for two"
-        " tokens at rho = 0.5; at full scale also T = 3 and rho = 1.5, where 2 rho - rho^2 becomes 1): the transition of"
-        " message passing extrapolates to it, to 5 %, and most runs of gradient descent fit all data with another matrix"
-        " at 0.85 times it and find the right one at 1.5 times it."
+        r"Softmax attention is recovered perfectly above $\alpha = \frac{2\rho - \rho^2}{T^2 + T - 2}$, and not below"
+        r" (tested for two tokens at $\rho = 0.5$; at full scale also $T = 3$ and $\rho = 1.5$, where $2\rho - \rho^2$"
+        " becomes 1): the transition of message passing extrapolates to it, to 5 %, and most runs of gradient descent"
+        " fit all data with another matrix at 0.85 times it and find the right one at 1.5 times it."
     ),
     formula=(
         r"V=0\iff\alpha\ge\alpha^*,\qquad\alpha^*=\frac{2\rho-\rho^2}{T^2+T-2}\;\;(\rho\le 1),"

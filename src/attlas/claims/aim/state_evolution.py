@@ -3,7 +3,7 @@
 Runs that have not converged are used as they are; a tenth of them leaves the claim undecided.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
@@ -26,8 +26,8 @@ from attlas.claims.aim.kit import (
     wrong_theory,
 )
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import THEORY, distinct, drawn, finished, panels
+from attlas.claims.finding import spans
 from attlas.claims.mutation import Mutation
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Verdict, decide
@@ -95,16 +95,15 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     largest = max(m.point.d for m in measurements)
     courses = _courses(measurements)
     for i, final in enumerate(ratios(measurements, *_CASE)):
-        style = {"color": COLOURS[i % len(COLOURS)], "fmt": MARKERS[i % len(MARKERS)]}
-        drawn(left, points(final, (0.985 + 0.01 * i).__mul__), _label(Point(d=largest, **final.settings)), **style)
+        style = distinct(i)
+        drawn(left, points(final, (0.985 + 0.01 * i).__mul__), _words(final.settings), **style)
         for course in courses:
             if course.settings == {**final.settings, "d": largest}:
                 drawn(right, course, "", **style)
     left.axhline(1, **THEORY)
     left.set(xlabel="1/d", ylabel="error of message passing / V", xlim=(0, None))
-    left.legend(frameon=False, fontsize=8)
     right.set(xlabel="iteration", ylabel=f"error, d = {largest}", yscale="log")
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -117,8 +116,13 @@ def finding(numbers: Numbers) -> str:
     """Say how near message passing comes to the prediction."""
     return (
         "Theory predicts what message passing reaches: extrapolated to infinite d its error is"
-        f" {span(ending(numbers, LIMIT))} times the predicted one, for every kind of output tried"
+        f" {spans(numbers, LIMIT)} times the predicted one, for every kind of output tried"
     )
+
+
+def _words(case: Mapping[str, Any]) -> str:
+    noise = f", noise = {case['noise']:g}" if case["channel"] == "linear" else ""
+    return f"{case['channel']}, T = {case['tokens']}{noise}, rho = {case['rho']:g}, alpha = {case['alpha']:g}"
 
 
 def _label(point: Point) -> str:

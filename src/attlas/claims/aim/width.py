@@ -23,8 +23,8 @@ from attlas.claims.aim.kit import (
 )
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Exact, Undecided
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, finished, panels
+from attlas.claims.finding import spans
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series
 from attlas.claims.verdict import Test, Verdict, below, between, decide
@@ -111,7 +111,6 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         left.plot(grid, V, **(THEORY | {"color": colour}), label=f"rho = {rho:g}")
     left.plot(grid, [_limit(A) for A in grid], linestyle=":", **THEORY, label="rho → 0")
     left.set(xlabel="alpha (T² + T - 2)/rho", ylabel="error V")
-    left.legend(frameon=False, fontsize=8)
     simulated = series(measurements)
     for i, mine in enumerate(simulated):
         rho = mine.settings["rho"]
@@ -119,9 +118,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         drawn(right, points(mine, (0.98 + 0.02 * i).__mul__), f"rho = {rho:g}", **style)  # side by side
     right.axhline(1, **THEORY)
     right.set(xlabel="1/d", ylabel="error of message passing / V", xlim=(0, None))
-    if simulated:
-        right.legend(frameon=False, fontsize=8)
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -134,7 +131,7 @@ def finding(numbers: Numbers) -> str:
     return (
         f"Width sets the number of samples as theory says: thresholds agree with the formula to"
         f" {numbers['threshold over formula, less 1, at most']:.0e}, and extrapolated to infinite d message passing has"
-        f" {span(ending(numbers, LIMIT))} times the predicted error"
+        f" {spans(numbers, LIMIT)} times the predicted error"
     )
 
 
@@ -149,8 +146,9 @@ CLAIM = Claim(
     id="aim.width",
     version=2,
     statement=(
-        "Error and threshold follow the theory at every width: message passing reaches V to 5 % at rho = 0.5, 1.25 and 3,"
-        " and as rho -> 0 the theory's recovery begins at alpha/rho = 1/(T^2 + T - 2) and is perfect at twice that."
+        r"Error and threshold follow the theory at every width: message passing reaches V to 5 % at $\rho = 0.5$, 1.25"
+        r" and 3, and as $\rho \to 0$ the theory's recovery begins at $\alpha/\rho = 1/(T^2 + T - 2)$ and is perfect at"
+        " twice that."
     ),
     formula=(
         r"V\to1\;\;(A'\le1),\quad A'(2-A')\;\;(1\le A'\le2),\quad0\;\;(A'\ge2)\qquad\text{as }\rho\to0,"

@@ -11,7 +11,8 @@ from attlas import context
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.context.kit import Array, own
 from attlas.claims.estimate import Exact, mean
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, finished, panels
+from attlas.claims.lettering import name_ends
 from attlas.claims.mutation import Mutation, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, above, decide
@@ -149,15 +150,19 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         run = next(m.result for m in measurements if m.point.d == largest and m.point.scale == scale)
         left.plot(run["times"], run["theory_course"], **(THEORY | {"color": COLOURS[i]}))
         left.plot(
-            run["times"][::2], run["course"][::2], MARKERS[i], color=COLOURS[i], markersize=4, label=f"start {scale:g}"
+            run["times"][::2],
+            run["course"][::2],
+            MARKERS[i],
+            color=COLOURS[i],
+            markersize=4,
+            label=f"start {scale:.0e}",
         )
     left.set(xlabel="training time", ylabel="error on new tasks", title=rf"single runs, $d={largest}$", ylim=(0, None))
-    left.legend(frameon=False, fontsize=9)
     for i, one in enumerate(series(measurements)):
         drawn(right, one, rf"$d={one.settings['d']}$", color=COLOURS[i], fmt=MARKERS[i], linestyle="none")
     right.set(xlabel="scale of the start", ylabel="half-time", xscale="log", ylim=(0, None))
-    right.legend(frameon=False, fontsize=9)
-    return figure
+    name_ends(right)
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -171,11 +176,11 @@ def finding(numbers: Numbers) -> str:
     drops = {k: v for k, v in numbers.items() if k.startswith("length of the drop") and "±" not in k}
     if not waits or not drops:
         raise LookupError("wait")
-    wide = max(numbers[f"{k} ±"] for k in waits)
+    wide, loose = (max(numbers[f"{k} ±"] for k in names) for names in (waits, drops))
     return (
         "Learning to learn comes late and at once: a start smaller by a factor e lengthens the plateau by"
         f" {min(waits.values()):.2f} to {max(waits.values()):.2f} (± {wide:.2f}) times sqrt(d), while the drop takes"
-        f" {WIDTH * np.mean(list(drops.values())):.2f} sqrt(d) however small the start"
+        f" {WIDTH * np.mean(list(drops.values())):.2f} (± {WIDTH * loose:.2f}) times sqrt(d) however small the start"
     )
 
 
@@ -193,10 +198,10 @@ CLAIM = Claim(
     id="context.abrupt",
     version=1,
     statement=(
-        "Trained on fresh contexts from a small start, a layer with merged keys and queries waits on a plateau and"
-        " then learns at once, as Zhang et al. 2025 found: half of the drop is done at the time of the logistic law to"
-        " 5 %, a start smaller by a factor e waits sqrt(d) longer to 8 %, and the drop from a tenth to nine tenths"
-        " takes 1.84 sqrt(d) to 10 %, both on average over starts."
+        "Trained on fresh contexts from a small start, a layer with merged keys and queries waits on a plateau and then"
+        " learns at once, as Zhang et al. 2025 found: half of the drop is done at the time of the logistic law to 5 %,"
+        r" a start smaller by a factor e waits $\sqrt{d}$ longer to 8 %, and the drop from a tenth to nine tenths takes"
+        r" $1.84\sqrt{d}$ to 10 %, both on average over starts."
     ),
     formula=(
         r"a(t)=\frac{1/b}{1+\left(\frac{1}{a_0 b}-1\right)e^{-2t/\sqrt d}},\qquad"
@@ -216,7 +221,7 @@ CLAIM = Claim(
     draw=draw,
     cost=cost,
     caption=(
-        "Left: error on new tasks along training, single runs from starts of three scales, with the logistic law"
+        "Left: error on new tasks along training, single runs from starts of several scales, with the logistic law"
         " (lines). Right: the time at which half of the drop is done, against the scale of the start. Points are means"
         " over runs with standard errors."
     ),

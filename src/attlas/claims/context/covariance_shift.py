@@ -10,7 +10,8 @@ from attlas import context
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.context.kit import SIZES, Array, own
 from attlas.claims.estimate import Exact, finite_size, mean
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, finished, panels
+from attlas.claims.finding import interval
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, above, below, decide
@@ -163,11 +164,9 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             axis.errorbar(one.x, one.mean, yerr=one.standard_error, color=look["color"], fmt=look["fmt"], capsize=2,
                           markersize=5, label=f"{one.settings['length']} examples")  # fmt: skip
         axis.set(xlabel=r"layers $T$")
-    left.set(yscale="log", ylabel="excess over Bayes", ylim=(1e-4, 0.1))
+    left.set(yscale="log", ylabel="excess over Bayes")
     right.set(ylabel=r"trained step $\eta$")
-    left.legend(frameon=False, fontsize=9)
-    right.legend(frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -175,13 +174,15 @@ def cost(point: Point) -> Cost:
     return Cost(0.01 + 2 * COUNT * point.length * 1e-7, int(80_000_000 + 40 * COUNT * point.length * DIMENSION))
 
 
+LEFT = "share of it that eight layers leave"
+
+
 def finding(numbers: Numbers) -> str:
     """Say what one layer leaves and what depth makes of it."""
     one, wide = (numbers[f"excess of one layer{end}"] for end in ("", " ±"))
-    left = numbers["share of it that eight layers leave"]
     return (
         f"Where covariances change from prompt to prompt one layer stays {one:.3f} ± {wide:.3f} above Bayes, with one step"
-        f" for all of them; eight layers leave {left:.1%} of that"
+        f" for all of them; eight layers leave {interval(numbers, LEFT, '.1%')} of that"
     )
 
 
@@ -190,9 +191,9 @@ CLAIM = Claim(
     version=4,
     statement=(
         "If the covariance of the tokens changes from prompt to prompt, layers of linear attention with one trained"
-        " step leave m/(1+m) (1 - eta (1+m))^2T beyond Bayes: as prompts get longer, to 8 % for one and two layers,"
-        " with the predicted step to 3 %, up to three layers. One layer stays more than 0.03 above Bayes; eight layers"
-        " leave less than 5 % of that."
+        r" step leave $\frac{m}{1 + m}\,(1 - \eta\,(1 + m))^{2T}$ beyond Bayes: as prompts get longer, to 8 % for one"
+        " and two layers, with the predicted step to 3 %, up to three layers. One layer stays more than 0.03 above"
+        " Bayes; eight layers leave less than 5 % of that."
     ),
     formula=(
         r"x=f\mu+\mathcal N(0,I),\ y=f,\ m=\lVert\mu\rVert^2:\quad"

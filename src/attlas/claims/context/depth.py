@@ -10,8 +10,9 @@ from attlas import context
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.context.kit import LIMIT, SIZES, Array, bayes, own
 from attlas.claims.estimate import Exact, finite_size, resampled
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, finished, panels
+from attlas.claims.finding import off, span, spans
+from attlas.claims.lettering import name_ends
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, above, between, decide
@@ -163,8 +164,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     shown = [s for s in series(measurements) if s.settings["d"] == largest]
     for axis, kind in zip(axes, ("error", "error minus that of ridge in context"), strict=True):
         for i, one in enumerate(s for s in shown if s.y_name == kind):
-            name = rf"$\alpha={one.settings['alpha']:g},\;\rho={one.settings['noise']:g}$"
-            drawn(axis, one, name, color=COLOURS[i], fmt=MARKERS[i], linestyle="none")
+            name = f"alpha = {one.settings['alpha']:g}, rho = {one.settings['noise']:g}"
+            drawn(axis, one, name if axis is axes[1] else "", color=COLOURS[i], fmt=MARKERS[i], linestyle="none")
             if kind == "error":
                 axis.axhline(
                     bayes(one.settings["alpha"], one.settings["noise"]),
@@ -175,8 +176,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     axes[0].set_ylim(0, None)
     axes[0].set_ylabel(rf"error on new tasks, $d={largest}$")
     axes[1].set(yscale="log", ylabel="error above ridge in context")
-    axes[0].legend(frameon=False, fontsize=9)
-    return figure
+    name_ends(axes[1])
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -186,15 +187,15 @@ def cost(point: Point) -> Cost:
 
 def finding(numbers: Numbers) -> str:
     """Say how near to e_T the layers come, and how fast they improve."""
-    near, wide = ending(numbers, LIMIT), max(ending(numbers, f"{LIMIT} ±"))
     lead = "factor by which a layer shrinks the excess over Bayes"
     rates = {k: v for k, v in numbers.items() if k.startswith(lead) and "±" not in k}
     if not rates:
         raise LookupError(lead)
     loose = max(numbers[f"{k} ±"] for k in rates)
     return (
-        f"Each layer is one more step on the context: one to six layers reach {span(near)} times the predicted errors"
-        f" (± {wide:.2f} at most), and each leaves {span(rates.values())} (± {loose:.2f}) of what the one before had above"
+        f"Each layer is one more step on the context: one to six layers reach {spans(numbers, LIMIT)} times the predicted"
+        " errors,"
+        f" and each leaves {span(rates.values())} ({off(loose)}) of what the one before had above"
         " Bayes"
     )
 
@@ -214,10 +215,9 @@ CLAIM = Claim(
     id="context.depth",
     version=1,
     statement=(
-        "T layers of linear attention on new tasks have the error e_T, from the orthogonal polynomials of the"
-        " Marchenko-Pastur law: T = 1 to 6, to 5 % as d grows. What is left above ridge regression on the context"
-        " falls geometrically rather than as a power of T: from 3 to 6 layers by the predicted factor per layer, to"
-        " 0.08."
+        "T layers of linear attention on new tasks have the error $e_T$, from the orthogonal polynomials of the"
+        " Marchenko-Pastur law: T = 1 to 6, to 5 % as d grows. What is left above ridge regression on the context falls"
+        " geometrically rather than as a power of T: from 3 to 6 layers by the predicted factor per layer, to 0.08."
     ),
     formula=(
         r"e_T=\rho+1-\sum_{t<T}\frac{\langle p_t,\frac{1}{x+c}\rangle^2}{\langle p_t,p_t\rangle},\quad"
@@ -244,7 +244,7 @@ CLAIM = Claim(
     draw=draw,
     cost=cost,
     caption=(
-        "Error on new tasks against the number of layers, with e_T (lines) and the Bayes error (dashed), and what is"
+        "Error on new tasks against the number of layers, predicted (full lines) and of Bayes (dashed), and what is"
         " left above ridge regression on the same contexts. Points are means over contexts with standard errors, at"
         " the largest d."
     ),

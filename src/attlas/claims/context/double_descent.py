@@ -14,8 +14,9 @@ from attlas import context
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.context.kit import bayes, best_ridge, first, fit_cost, floors, leaked, own, predicted
 from attlas.claims.estimate import mean
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
-from attlas.claims.finding import span
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, finished, panels
+from attlas.claims.finding import factors, interval, named, off, span
+from attlas.claims.learners import learner
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, above, between, decide
@@ -173,14 +174,11 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         left.plot(taus[part], plain[part], **THEORY, label=r"$\lambda\to0$, theory" if part.stop else None)
     left.plot(taus, best, "--", **THEORY, label=r"best $\lambda$, theory")
     largest = max(m.point.d for m in measurements)
-    looks = {WITH: (COLOURS[1], "s"), WITHOUT: (COLOURS[2], "^"), TUNED_NAME: (COLOURS[0], "o")}
     found = series(measurements)
     for one in found:
         if one.x_name == "tau" and one.settings["d"] == largest:
-            colour, marker = looks[one.name]
-            _points(left, one, colour, marker, one.name)
+            _points(left, one, learner(one.name).colour, learner(one.name).marker, one.name)
     left.set(xlabel=r"$\tau=n/d^2$", ylabel="error on new tasks", yscale="log", title=rf"$d={largest}$")
-    left.legend(frameon=False, fontsize=8)
     ridges = np.geomspace(RIDGES[-1] / 3, 30 * RIDGES[0], 30)
     heights = [predicted(point.alpha, point.kappa, 1.0, float(r), point.noise).idg for r in ridges]
     right.plot(ridges, heights, **THEORY, label=r"theory, $\tau=1$")
@@ -188,8 +186,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for i, one in enumerate(s for s in found if s.x_name == "ridge"):
         _points(right, one, COLOURS[i], MARKERS[i], rf"$d={one.settings['d']}$")
     right.set(xlabel=r"ridge $\lambda$", ylabel="error on training tasks at the peak", xscale="log", yscale="log")
-    right.legend(frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def _points(axis: "Axes", one: Series, colour: str, marker: str, label: str) -> None:
@@ -206,15 +203,14 @@ def cost(point: Point) -> Cost:
 
 def finding(numbers: Numbers) -> str:
     """Say how high the peak is and what ridge makes of it."""
-    tall = [np.exp(v) for k, v in numbers.items() if k.startswith("peak at n = d(d+1)") and "±" not in k]
-    if not tall:
-        raise LookupError("peak")
-    slope, wide = (numbers[f"exponent of the ridge at the peak{end}"] for end in ("", " ±"))
-    falls = [v for k, v in numbers.items() if k.startswith("fall from") and "±" not in k]
+    tall = factors(numbers, named(numbers, "peak at n = d(d+1)"), ".0f")
+    falls = named(numbers, "fall from")
+    shares = span((1 - np.exp(-numbers[name]) for name in falls), ".0%")
+    wide = off(max(np.exp(-numbers[name]) * numbers[f"{name} ±"] for name in falls), ".0%")
     return (
-        f"Without ridge the error peaks at n = d(d+1), {span(tall, '.0f')} times above its neighbours d sequences away;"
-        f" there it goes as ridge to the {slope:.2f} ± {wide:.2f}, and with the best ridge it falls all the way, by"
-        f" {span((1 - np.exp(-f) for f in falls), '.0%')} for twice the data"
+        f"Without ridge the error peaks at n = d(d+1), where it is {tall} times that d or 2d sequences away; the peak"
+        f" goes as the ridge to the power {interval(numbers, 'exponent of the ridge at the peak')}. With the best ridge the"
+        f" error falls all the way, by {shares} ({wide}) for twice the data"
     )
 
 
@@ -224,7 +220,7 @@ def _ours(numbers: Numbers) -> str:
     tall = [np.exp(v) for k, v in numbers.items() if k.startswith(lead) and "±" not in k]
     if not tall:
         raise LookupError(lead)
-    return f"at finite d it is at n = d(d+1), the number of parameters: {span(tall, '.0f')} times the error at n = d²"
+    return f"At finite d it is at n = d(d+1), the number of parameters: {span(tall, '.0f')} times the error at n = d²"
 
 
 def _moved(result: Result, size: float) -> Result:
@@ -247,11 +243,11 @@ CLAIM = Claim(
     id="context.double-descent",
     version=4,
     statement=(
-        "Without ridge the error of linear attention on new tasks peaks at n = d(d+1), and without the label energy at"
-        " d²: more than three times the error d sequences before and after, and 2d with it. At the peak the error on"
-        " training tasks goes as ridge to the power that the theory of Lu et al. 2024 has (to 0.06; its limit is -1/2),"
-        " and is as high (to 15 %). With the best ridge errors are the theory's to 10 % at the largest d, and fall by more"
-        " than 5 % from tau = 1/2 to 1 and from 1 to 2."
+        "Without ridge the error of linear attention on new tasks peaks at $n = d(d + 1)$, and without the label energy"
+        " at $d^2$: more than three times the error d sequences before and after, and 2d with it. At the peak the error"
+        " on training tasks goes as ridge to the power that the theory of Lu et al. 2024 has (to 0.06; its limit is"
+        " -1/2), and is as high (to 15 %). With the best ridge errors are the theory's to 10 % at the largest d, and"
+        r" fall by more than 5 % from $\tau = 1/2$ to 1 and from 1 to 2."
     ),
     formula=r"\tau=1:\quad\mathrm{idg}\sim\lambda^{-1/2},\qquad\lambda=0:\quad\mathrm{icl}\sim\frac{1}{|\tau-1|}",
     source="lu2024asymptotic; the place at finite d and the exponent are ours",

@@ -11,8 +11,8 @@ from attlas import context
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.context.kit import Array, bayes, floors, leaked, own
 from attlas.claims.estimate import finite_size, resampled
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
-from attlas.claims.finding import span
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, filled_and_hollow, finished, panels
+from attlas.claims.finding import named, off, span, within
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, above, between, decide
@@ -105,18 +105,20 @@ def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw both differences against d, with lines 1/d."""
     figure, (axis,) = panels(1, width=6, height=4.4)
-    for i, one in enumerate(sorted(series(measurements), key=lambda s: s.name)):
-        look = {"color": COLOURS[i % len(COLOURS)], "fmt": MARKERS[i % len(MARKERS)], "linestyle": "none"}
-        at = rf"$\alpha={one.settings['alpha']:g},\;\kappa={one.settings['kappa']:g}$"
-        drawn(axis, one, f"{one.name}, {at}", **look)
+    found = sorted(series(measurements), key=lambda s: s.name)
+    cases = list(dict.fromkeys(tuple(one.settings.values()) for one in found))
+    for one in found:
+        i, cost = cases.index(tuple(one.settings.values())), one.name == found[0].name
+        look = {"color": COLOURS[i], "fmt": MARKERS[i], "markerfacecolor": COLOURS[i] if cost else "white"}
+        drawn(axis, one, "alpha = {:g}, kappa = {:g}".format(*cases[i]) if cost else "", linestyle="none", **look)
         x = np.array(one.x)
         axis.plot(x, one.mean[0] * x[0] / x, **(THEORY | {"color": look["color"], "linestyle": ":"}))
+    filled_and_hollow(axis, found[0].name, found[-1].name)
     sizes = sorted({m.point.d for m in measurements})
     axis.set(xlabel=r"$d$", ylabel="difference of errors", xscale="log", yscale="log")
     axis.set_xticks(sizes, [f"{d:g}" for d in sizes])
     axis.set_xticks([], minor=True)
-    figure.legend(frameon=False, fontsize=9, loc="outside lower center", ncol=2)
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -126,27 +128,21 @@ def cost(point: Point) -> Cost:
 
 def finding(numbers: Numbers) -> str:
     """Say what the label energy costs."""
-    costs = _costs(numbers)
-    powers = {k: v for k, v in numbers.items() if k.startswith("exponent of d of the cost") and "±" not in k}
-    if not costs or not powers:
-        raise LookupError("cost")
-    wide = max(numbers[f"{k} ±"] for k in powers)
     return (
-        f"The squares of the labels carry nothing: using them costs {span(costs, '.1f')}/d on new tasks, falling as d"
-        f" to the {span(powers.values())} (± {wide:.2f})"
+        f"The squares of the labels carry nothing: using them costs {_per_d(numbers)} on new tasks, falling as d to the"
+        f" power {within(numbers, named(numbers, 'exponent of d of the cost'))}"
     )
 
 
 def _ours(numbers: Numbers) -> str:
-    costs = _costs(numbers)
-    if not costs:
-        raise LookupError("cost")
-    return f"a layer that may use them has an error larger by {span(costs, '.1f')}/d on new tasks, and the same limit"
+    return f"A layer that may use them has an error larger by {_per_d(numbers)} on new tasks, and the same limit"
 
 
-def _costs(numbers: Numbers) -> list[float]:
-    lead = "d times the cost on new tasks"
-    return [v for k, v in numbers.items() if k.startswith(lead) and ":" not in k and "±" not in k]
+def _per_d(numbers: Numbers) -> str:
+    """Return the smallest and the largest cost with their intervals."""
+    names = sorted(named(numbers, "d times the cost on new tasks"), key=lambda name: numbers[name])
+    ends = dict.fromkeys((names[0], names[-1]))
+    return " to ".join(f"({numbers[name]:#.2g} {off(numbers[f'{name} ±'], '.1g')})/d" for name in ends)
 
 
 def _constant(rows: Sequence[Measurement[Point]], size: float) -> list[Measurement[Point]]:
@@ -167,9 +163,9 @@ CLAIM = Claim(
     version=4,
     statement=(
         "The sum of squared labels that the model of Lu et al. 2024 gives the layer is worth nothing on new tasks:"
-        " after endless training, using it raises the error by C/d, the exponent of d within 0.1 of -1 from d = 40"
-        " to 320, with C above 0.05 for contexts of 5 d examples and above zero for longer ones. On training tasks it lowers"
-        " the error."
+        " after endless training, using it raises the error by $C/d$, the exponent of d within 0.1 of -1 from d = 40 to"
+        " 320, with $C$ above 0.05 for contexts of 5 d examples and above zero for longer ones. On training tasks it"
+        " lowers the error."
     ),
     formula=(
         r"\mathrm{icl}\left[h=\left(\frac{d}{\ell}\sum_i y_i x_i;\,\frac{1}{\ell}\sum_i y_i^2\right)\right]"
@@ -199,7 +195,7 @@ CLAIM = Claim(
     finding=finding,
     differs=[
         Difference(
-            "the label energy",
+            "The label energy",
             "The model of Lu et al. 2024 and Letey et al. 2025 keeps the sum of squared labels among what the layer reads.",
             _ours,
         )

@@ -14,7 +14,9 @@ from attlas import context
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.context.kit import bayes, own, points, predicted
 from attlas.claims.estimate import Exact, mean
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
+from attlas.claims.figure import THEORY, drawn, finished, panels
+from attlas.claims.finding import named, within
+from attlas.claims.learners import learner
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, above, below, between, decide
@@ -154,23 +156,21 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for axis, kind, key in zip(axes, ("new", "training"), ("icl", "idg"), strict=True):
         axis.axhline(1 + point.noise, linestyle=":", **THEORY, label="predicting 0")
         curve = [getattr(predicted(point.alpha, float(k), np.inf, 0.0, point.noise), key) for k in kappas]
-        axis.plot(kappas, curve, color=COLOURS[0], linewidth=1.2)
-        axis.axhline(bayes(point.alpha, point.noise), color=COLOURS[2], linewidth=1.2)
+        axis.plot(kappas, curve, color=learner(LEARNERS["attention"]).colour, linewidth=1.2)
+        axis.axhline(bayes(point.alpha, point.noise), color=learner(LEARNERS["ridge"]).colour, linewidth=1.2)
         if kind == "new":
             frozen = [context.freezing(np.log(k * largest) / largest, point.alpha, point.noise).icl for k in kappas]
             axis.plot(
                 kappas,
                 frozen,
                 "--",
-                color=COLOURS[1],
+                color=learner(LEARNERS["discrete"]).colour,
                 linewidth=1.2,
                 label="Bayes of the training tasks, large-$d$ law",
             )
         for one in found:
             if one.settings["tasks"] == kind and one.settings["d"] == largest:
-                i = list(LEARNERS.values()).index(one.name)
-                colour = COLOURS[(1, 0, 2)[i]]
-                drawn(axis, points(one), one.name, color=colour, fmt=MARKERS[i], linestyle="none")
+                drawn(axis, points(one), linestyle="none")
         axis.set(
             xlabel=r"training tasks over $d$, $\kappa$",
             xscale="log",
@@ -180,9 +180,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         axis.set_xticks(own_kappas, [f"{k:g}" for k in own_kappas])
         axis.set_xticks([], minor=True)
     axes[0].set_ylabel("error")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, frameon=False, fontsize=9, loc="outside lower center", ncol=3)
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -193,17 +191,13 @@ def cost(point: Point) -> Cost:
 
 def finding(numbers: Numbers) -> str:
     """Say what either learner does with a new task."""
-    worse = {k: v for k, v in numbers.items() if k.startswith("Bayes learner on new tasks") and "±" not in k}
-    better = {
-        k: v for k, v in numbers.items() if k.startswith("attention on new tasks over predicting") and "±" not in k
-    }
-    if not worse or not better:
-        raise LookupError("new tasks")
-    wide = max(numbers[f"{k} ±"] for k in (*worse, *better))
+    worse, better = (
+        within(numbers, named(numbers, f"{learner} on new tasks over predicting 0"))
+        for learner in ("Bayes learner", "attention")
+    )
     return (
         "Attention generalises because it cannot be Bayes: on new tasks the Bayes learner of the training tasks has"
-        f" {min(worse.values()):.2f} to {max(worse.values()):.2f} times the error of predicting 0, linear attention"
-        f" {min(better.values()):.2f} to {max(better.values()):.2f} times (± {wide:.2f}), from d/2 to 2d tasks; on training"
+        f" {worse} times the error of predicting 0, linear attention {better} times, from d/2 to 2d tasks; on training"
         " tasks it is the other way round"
     )
 
@@ -215,7 +209,7 @@ def _ours(numbers: Numbers) -> str:
     if not apart:
         raise LookupError(lead)
     return (
-        f"one layer of linear attention does not: on training tasks it stays {min(apart.values()):.2f} to"
+        f"One layer of linear attention does not: on training tasks it stays {min(apart.values()):.2f} to"
         f" {max(apart.values()):.2f} above that learner, and generalises at every number of tasks"
     )
 
@@ -229,10 +223,10 @@ CLAIM = Claim(
     id="context.not-bayes",
     version=1,
     statement=(
-        "With k = d/2 to 2d training tasks (d = 40 to 80, contexts of 2d examples) the Bayes learner of the training"
-        " tasks is perfect on them, to 0.02 beyond the noise, and on new tasks more than 5 % worse than predicting 0."
-        " Linear attention trained on the same tasks is more than 5 % better than that on new ones, at the theory of"
-        " Lu et al. 2024 to 3 %, and on training tasks worse than the Bayes learner by more than 0.1."
+        "With $k = d/2$ to $2d$ training tasks (d = 40 to 80, contexts of 2d examples) the Bayes learner of the"
+        " training tasks is perfect on them, to 0.02 beyond the noise, and on new tasks more than 5 % worse than"
+        " predicting 0. Linear attention trained on the same tasks is more than 5 % better than that on new ones, at"
+        " the theory of Lu et al. 2024 to 3 %, and on training tasks worse than the Bayes learner by more than 0.1."
     ),
     formula=(
         r"p_j\propto e^{-\lVert y-Xw_j\rVert^2/2\rho},\qquad\hat w=\sum_j p_j w_j:\quad"

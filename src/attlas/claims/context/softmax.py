@@ -10,7 +10,7 @@ from attlas import context
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.context.kit import Array, bayes, own
 from attlas.claims.estimate import Exact, mean, share
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
+from attlas.claims.figure import THEORY, drawn, finished, panels
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, above, below, between, decide
@@ -157,16 +157,14 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for axis, kind in zip(axes, ("new", "training"), strict=True):
         axis.axhline(bayes(point.alpha, point.noise), linestyle="--", **THEORY, label="Bayes for new tasks")
         axis.axhline(1 + point.noise, linestyle=":", **THEORY, label="predicting 0")
-        for i, one in enumerate(s for s in found if s.settings["tasks"] == kind):
-            drawn(axis, one, color=COLOURS[i], fmt=MARKERS[i], linestyle="none", label=one.name)
+        for one in (s for s in found if s.settings["tasks"] == kind):
+            drawn(axis, one, linestyle="none")
         axis.set_xticks([1.0, 2.0], ["$k=d$", "endless tasks"])
         axis.set(
             xlim=(0.6, 2.4), ylim=(0, None), xlabel="training tasks", title=f"error on {kind} tasks, $d={largest}$"
         )
     axes[0].set_ylabel("error")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, frameon=False, fontsize=9, loc="outside lower center", ncol=5)
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -182,20 +180,20 @@ def finding(numbers: Numbers) -> str:
         return numbers[name], numbers[f"{name} ±"]
 
     (two, wide), (one, loose) = told("two heads over the linear layer, endless"), told("one head over the linear layer")
-    new, old = (
-        told("two heads over the linear layer, k = d, new")[0],
-        told("two heads over the linear layer, k = d, training")[0],
+    (new, wide_new), (old, wide_old) = (
+        told(f"two heads over the linear layer, k = d, {kind}") for kind in ("new", "training")
     )
     return (
         f"With endless tasks two softmax heads are nearly a linear layer ({two:.2f} ± {wide:.2f} times its error on new"
-        f" tasks), one head is not ({one:.2f} ± {loose:.2f}). With k = d tasks two heads have {np.exp(new):.2f} times its"
-        f" error on new tasks and {np.exp(old):.2f} times on training tasks"
+        f" tasks), one head is not ({one:.2f} ± {loose:.2f}). With k = d tasks two heads have {np.exp(new):.2f} ±"
+        f" {np.exp(new) * wide_new:.2f} times its error on new tasks and {np.exp(old):.2f} ± {np.exp(old) * wide_old:.2f}"
+        " times on training tasks"
     )
 
 
 def _ours(numbers: Numbers) -> str:
     """Say how far the best layer stays from Bayes."""
-    return f"with contexts of 2d examples no layer here has less than {0.9 * numbers[FLOOR]:.1f} times the Bayes error"
+    return f"With contexts of 2d examples no layer here has less than {0.9 * numbers[FLOOR]:.1f} times the Bayes error"
 
 
 CLAIM = Claim(

@@ -10,7 +10,9 @@ from attlas import context
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.context.kit import SIZES, bayes, floors, leaked, own, points, predicted
 from attlas.claims.estimate import finite_size
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, finished, panels
+from attlas.claims.finding import interval
+from attlas.claims.lettering import name_ends
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, between, decide
@@ -111,8 +113,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for i, one in enumerate(sorted(shown, key=lambda s: s.settings["kappa"])):
         kappa, colour = one.settings["kappa"], COLOURS[i % len(COLOURS)]
         curve = [predicted(float(a), kappa, np.inf, 0.0, noise).icl - noise for a in alphas]
-        axis.plot(alphas, curve, **(THEORY | {"color": colour}))
-        drawn(axis, points(one), rf"$\kappa={kappa:g}$", color=colour, fmt=MARKERS[i % len(MARKERS)], linestyle="none")
+        axis.plot(alphas, curve, **(THEORY | {"color": colour}), label=f"kappa = {kappa:g}")
+        drawn(axis, points(one), "", color=colour, fmt=MARKERS[i % len(MARKERS)], linestyle="none")
     axis.set(
         xlabel=r"examples of a context over $d$, $\alpha$",
         ylabel="error on new tasks minus noise",
@@ -120,8 +122,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         yscale="log",
         title=rf"$\tau=\infty$, $d={largest}$",
     )
-    axis.legend(frameon=False, fontsize=9)
-    return figure
+    name_ends(axis)
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -133,14 +135,15 @@ def finding(numbers: Numbers) -> str:
     """Say what is left below k = d and how it falls at and above it."""
     few, wide = (numbers[f"excess of long contexts at kappa=0.5{end}"] for end in ("", " ±"))
     many = numbers["excess of long contexts at kappa=2"]
-    edge, loose = (numbers[f"exponent of the length at kappa=1{end}"] for end in ("", " ±"))
-    beyond = numbers["exponent of the length at kappa=2"]
+    edge, beyond = (
+        f"-{interval(numbers, f'exponent of the length at kappa={kappa}')}" for kappa in (1, 2)
+    )  # the powers are told with the sign of a fall
     predicted_edge = numbers["predicted exponent of the length at kappa=1"]
     return (
         f"Long contexts do not replace tasks: with d/2 training tasks the error on new ones stays {few:.3f} above the noise"
         f" (± {max(wide, 0.001):.3f} at most) however long the context, with 2d it comes within {many:.4f} of it. At k = d"
-        f" the excess falls as length to the -{edge:.2f} ± {loose:.2f} (predicted: -{predicted_edge:.2f}), with 2d tasks to"
-        f" the -{beyond:.2f}"
+        f" the excess falls as the length to the power {edge} (predicted: -{predicted_edge:.2f}), with 2d tasks to the power"
+        f" {beyond}"
     )
 
 
@@ -153,10 +156,10 @@ CLAIM = Claim(
     id="context.task-diversity",
     version=1,
     statement=(
-        "Trained on endless sequences of k = kappa d tasks, linear attention with contexts of 3000 d examples exceeds"
-        " the noise on new tasks by 1 - kappa below k = d, to 1 %, and by less than 0.001 above. From 30 d to 300 d"
-        " examples the excess falls by the power of the length that the theory of Lu et al. 2024 has there, to 0.06:"
-        " none below k = d, 1 above, and at k = d one that tends to 1/2."
+        r"Trained on endless sequences of $k = \kappa d$ tasks, linear attention with contexts of 3000 d examples"
+        r" exceeds the noise on new tasks by $1 - \kappa$ below k = d, to 1 %, and by less than 0.001 above. From 30 d"
+        " to 300 d examples the excess falls by the power of the length that the theory of Lu et al. 2024 has there, to"
+        " 0.06: none below k = d, 1 above, and at k = d one that tends to 1/2."
     ),
     formula=(
         r"\tau=\infty,\ \alpha\to\infty:\quad\mathrm{icl}-\rho\to1-\kappa\ (\kappa<1),\qquad"

@@ -12,9 +12,9 @@ from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import mean, resampled
 from attlas.claims.features import kit
-from attlas.claims.features.kit import AXES, labels
-from attlas.claims.figure import COLOURS, MARKERS, drawn, panels, ticks
-from attlas.claims.finding import ending, span
+from attlas.claims.features.kit import AXES, labels, words
+from attlas.claims.figure import COLOURS, MARKERS, drawn, finished, panels, ticks
+from attlas.claims.finding import interval, named, spans
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, below, between, decide
@@ -134,22 +134,22 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for axis, name in zip(axes, shown, strict=True):
         for one in (s for s in found if s.settings["target"] == name):
             look = ACTIVATIONS.index(one.name)
-            drawn(axis, one, color=COLOURS[look], fmt=MARKERS[look])
-        axis.set(xlabel="samples n", xscale="log", yscale="log", title=name)
+            drawn(axis, one, one.name.replace("relu", "ReLU"), color=COLOURS[look], fmt=MARKERS[look])
+        axis.set(xlabel="samples n", xscale="log", yscale="log", title=words(name))
         ticks(axis, found[0].x)
     axes[0].set_ylabel(f"test error / variance, d = {point.d}")
-    axes[0].legend(frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def finding(numbers: Numbers) -> str:
     """Return how far relu is from theory, the gaps on what both learn, and what softmax does not learn, in a sentence."""
-    gaps, nothing, relu = (ending(numbers, f": {end}") for end in ("relu - softmax", "softmax", "relu"))
-    typical, error = (ending(numbers, f"log errors, median{end}")[-1] for end in ("", " ±"))
+    typical = named(numbers, end="log errors, median")[-1]
+    nothing, relu = (spans(numbers, f": {end}") for end in ("softmax", "relu"))
     return (
-        f"Relu attention errs as theory predicts, to {typical:.1%} in the median (± {error:.1%}), and loses nothing to"
-        f" softmax: where both learn, its error differs by {span(gaps)} of the variance; on squares of the query and on"
-        f" correlations softmax learns nothing (error {span(nothing)}) and relu does ({span(relu)})"
+        f"ReLU attention errs as theory predicts, to {interval(numbers, typical, '.1%')} in the median, and loses nothing to"
+        f" softmax: where both learn, its error differs by {spans(numbers, ': relu - softmax')} of the variance; on"
+        f" squares of the query and on correlations softmax learns nothing, with an error of {nothing}, and ReLU does, with"
+        f" {relu}"
     )
 
 
@@ -164,9 +164,9 @@ CLAIM = Claim(
     id="features.activations",
     version=4,
     statement=(
-        "With random heads relu attention errs as the theory of the test error predicts without a fit: to 10 % in the median"
+        "With random heads ReLU attention errs as the theory of the test error predicts without a fit: to 10 % in the median"
         " over seven targets and all n, nine in ten to 20 %, each target on average over n to 25 %. And it does as well as"
-        " softmax attention, which has no such theory (Fu et al. 2023 study relu in its place): at the largest n its error"
+        " softmax attention, which has no such theory (Fu et al. 2023 study ReLU in its place): at the largest n its error"
         " exceeds softmax's by less than 0.05 of the variance on linear functions and on a weighted correlation, is lower by"
         " more than that on squares of keys, and on squares of the query and on correlations softmax learns nothing."
     ),
@@ -185,9 +185,9 @@ CLAIM = Claim(
     draw=draw,
     cost=cost,
     caption=(
-        "Test error over variance against samples, for relu and softmax attention with the same frozen heads, on four"
+        "Test error over variance against samples, for ReLU and softmax attention with the same frozen heads, on four"
         " targets (a constant predictor scores 1). Points are means over draws with standard errors; lines are the theory,"
-        " which only relu has."
+        " which only ReLU has."
     ),
     finding=finding,
     series=series,

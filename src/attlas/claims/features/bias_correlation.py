@@ -13,8 +13,8 @@ from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Setti
 from attlas.claims.estimate import mean, slope
 from attlas.claims.features import kit
 from attlas.claims.features.kit import AXES, draw_curves, theory_points
-from attlas.claims.figure import THEORY, drawn, panels, ticks
-from attlas.claims.finding import ending
+from attlas.claims.figure import THEORY, drawn, finished, panels, ticks
+from attlas.claims.finding import ending, factor, interval, named
 from attlas.claims.learners import learner
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
@@ -166,32 +166,30 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         costs = [s for s in found if s.y_name == y_name]
         for one in costs:
             drawn(axis, one, fmt=learner(one.name).marker, linestyle="none")
-        axis.set(xlabel="d", ylabel=y_name, xscale="log", yscale="log")
+        axis.set(xlabel="token dimension d", ylabel=y_name, xscale="log", yscale="log")
         ticks(axis, [d for one in costs for d in one.x])
     curves = [s for s in found if s.x_name == "n"]
     largest = max(s.settings["d"] for s in curves)
     draw_curves(axes[2], [s for s in curves if s.settings["d"] == largest])
     axes[2].axhline(0.5, linestyle=":", **THEORY)
     axes[2].set(ylabel=f"test error / variance, d = {largest}")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def finding(numbers: Numbers) -> str:
     """Return both exponents beside the predicted ones, and where the bias loses, in a sentence."""
     words = []
     for name in LEARNERS.values():
-        value, error = (ending(numbers, f"half: exponent {name}{end}")[0] for end in ("", " ±"))
-        words.append(
-            f"d^{value:.2f} ± {error:.2f} {name} ({ending(numbers, f'half: predicted exponent {name}')[0]:.2f})"
-        )
-    off, error = (ending(numbers, f"half: log gain over prediction{end}")[0] for end in ("", " ±"))
-    loss = np.exp(ending(numbers, f"a tenth: log loss at d = {SMALL}")[0])
+        found = interval(numbers, named(numbers, end=f"half: exponent {name}")[0])
+        words.append(f"{found} {name} ({ending(numbers, f'half: predicted exponent {name}')[0]:.2f})")
+    saved = named(numbers, end="half: log gain over prediction")[0]
+    loss = named(numbers, end=f"a tenth: log loss at d = {SMALL}")[0]
     return (
         "A bias in the query-key matrix saves and costs what theory predicts: the samples that halve the error of a"
-        f" correlation grow as {words[0]} and {words[1]}, predicted exponents in brackets, and the factor saved is"
-        f" {np.exp(off):.2f} of the predicted one (± {error:.0%}). At small errors the bias does not pay: down to a tenth of"
-        f" the variance it takes {loss:.1f} times as many samples at d = {SMALL}"
+        f" correlation grow as d to the power {words[0]} and {words[1]}, predicted exponents in brackets, and the factor"
+        f" saved is {np.exp(numbers[saved]):.2f} of the predicted one (± {numbers[f'{saved} ±']:.0%}). At small errors the"
+        f" bias does not pay: down to a tenth of the variance it takes {factor(numbers, loss, '.1f')} times as many samples"
+        f" at d = {SMALL}"
     )
 
 

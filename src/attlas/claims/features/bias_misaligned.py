@@ -12,8 +12,8 @@ from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Setti
 from attlas.claims.estimate import mean
 from attlas.claims.features import kit
 from attlas.claims.features.kit import AXES, draw_curves, labels, theory_points
-from attlas.claims.figure import THEORY, panels
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import THEORY, finished, panels
+from attlas.claims.finding import ending, off, span
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Region, Test, Verdict, above, below, between, decide
@@ -142,8 +142,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         for level in LEVELS:
             axis.axhline(level, linestyle=":", **THEORY)
     axes[0].set_ylabel(f"test error / variance, d = {point.d}")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def finding(numbers: Numbers) -> str:
@@ -151,14 +150,15 @@ def finding(numbers: Numbers) -> str:
     words = []
     for end in ("aligned, half", "rotated, half", "rotated, a tenth", "key averages, a tenth"):
         gain, predicted = (ending(numbers, f"{end}: {which}")[-1] for which in ("gain", "predicted gain"))
-        words.append(f"{gain:.2f} ({predicted:.2f})")
-    off = np.exp(ending(numbers, ": log gain over prediction"))
+        half = gain * ending(numbers, f"{end}: log gain over prediction ±")[-1]
+        words.append(f"{gain:.2f} {off(half)} ({predicted:.2f})")
+    over = np.exp(ending(numbers, ": log gain over prediction"))
     error = max(ending(numbers, ": log gain over prediction ±"))
     return (
         "A bias helps only what it is aligned with, as much as theory predicts (in brackets): it divides the samples that"
         f" halve the error by {words[0]} for an aligned correlation and by {words[1]} for a rotated one; down to a tenth of"
         f" the variance by {words[2]} for the rotated one and by {words[3]} for key averages. Measured over predicted is"
-        f" {span(off)}, each to ± {error:.0%} or better"
+        f" {span(over)}, each to ± {error:.0%} or better"
     )
 
 

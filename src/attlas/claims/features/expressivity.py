@@ -10,8 +10,8 @@ from pydantic import Field, PositiveInt
 from attlas import features, tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Exact, slope
-from attlas.claims.features.kit import AXES
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
+from attlas.claims.features.kit import AXES, words
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, finished, panels, ticks
 from attlas.claims.finding import ending
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
@@ -81,13 +81,12 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     d = max(m.point.d for m in measurements)
     found = series([m for m in measurements if m.point.d == d])
     for one, colour, marker in zip(found, COLOURS, MARKERS, strict=False):
-        drawn(axis, one, one.settings["target"], color=colour, fmt=marker)
+        drawn(axis, one, words(one.settings["target"]), color=colour, fmt=marker)
     heads = np.array(found[0].x)
     axis.plot(heads, max(one.mean[0] for one in found) * heads[0] / heads, **THEORY, label="1/M")
     axis.set(xlabel="heads M", ylabel=f"squared error / variance, d = {d}", xscale="log", yscale="log")
     ticks(axis, heads.tolist())
-    axis.legend(frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def finding(numbers: Numbers) -> str:
@@ -95,8 +94,9 @@ def finding(numbers: Numbers) -> str:
     slopes, errors = ending(numbers, ": slope"), ending(numbers, ": slope ±")
     slow, fast = int(np.argmax(slopes)), int(np.argmin(slopes))
     return (
-        f"The squared error of M heads falls as M^({slopes[slow]:.2f} ± {errors[slow]:.2f}) for the slowest of the targets"
-        f" and as M^({slopes[fast]:.2f} ± {errors[fast]:.2f}) for the fastest, both faster than the 1/M that is proved"
+        f"The squared error of M heads falls as M to the power {slopes[slow]:.2f} ± {errors[slow]:.2f} for the slowest of"
+        " the targets"
+        f" and to the power {slopes[fast]:.2f} ± {errors[fast]:.2f} for the fastest, both faster than the 1/M that is proved"
     )
 
 
@@ -118,8 +118,8 @@ CLAIM = Claim(
     id="features.expressivity",
     version=4,
     statement=(
-        "M random heads express key averages, correlations and query functions to a squared error that falls at least as"
-        " fast as 1/M (Fu et al. 2023 prove that much), and no faster than 1/M^3, from M = 32 on."
+        "M random heads express key averages, correlations and query functions to a squared error that falls at least"
+        " as fast as $1/M$ (Fu et al. 2023 prove that much), and no faster than $1/M^3$, from M = 32 on."
     ),
     formula=(
         r"\min_{v_1,\dots,v_M}\operatorname{E}\left(f(X)-\sum_{m=1}^{M}\langle v_m,\varphi_m(X)\rangle\right)^2"

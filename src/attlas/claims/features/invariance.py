@@ -10,7 +10,8 @@ from pydantic import Field, PositiveInt
 from attlas import tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Exact, Undecided, mean
-from attlas.claims.figure import THEORY, panels
+from attlas.claims.figure import THEORY, finished, panels
+from attlas.claims.finding import interval
 from attlas.claims.learners import learner
 from attlas.claims.mutation import Mutation, scaled
 from attlas.claims.series import Series, gather
@@ -128,7 +129,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for row, label in enumerate(labels):
         changes = [m.result["change"] for m in measurements if _label(m.point) == label]
         rows = row + 0.12 * np.linspace(-1, 1, len(changes))
-        look = learner("neurons" if label == "RFMLP" else "heads")
+        look = learner("neurons" if label == "network" else "heads")
         axis.plot(changes, rows, look.marker, color=look.colour, markersize=5, alpha=0.7)
     axis.axvline(np.finfo(np.float64).eps, linestyle="--", **THEORY)
     axis.text(np.finfo(np.float64).eps, len(labels) - 0.45, " machine epsilon", va="bottom", fontsize=9)
@@ -138,16 +139,15 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         ylim=(-0.6, len(labels) - 0.1),
     )
     axis.set_yticks(range(len(labels)), labels)
-    return figure
+    return finished(figure)
 
 
 def finding(numbers: Numbers) -> str:
     """Return both changes in a sentence."""
     return (
         "Permuting the keys changes attention by rounding alone (at most"
-        f" {numbers[WORST]:.2g} of what rounding allows); it changes the features of an MLP on the same tokens by"
-        f" {numbers[CHANGE]:.2f} of their size, {numbers[NETWORK]:.3f} ± {numbers[NETWORK + ' ±']:.3f} of what"
-        " the kernel predicts"
+        f" {numbers[WORST]:.2g} of what rounding allows); it changes the features of an MLP on the same tokens by about"
+        f" {numbers[CHANGE]:.1f} of their size, {interval(numbers, NETWORK, '.3f')} of what the kernel predicts"
     )
 
 
@@ -172,7 +172,8 @@ def _gamma(k: int, u: float) -> float:
 
 
 def _label(point: Point) -> str:
-    return point.model if point.model == "RFMLP" else f"{point.model} {point.activation}"
+    model = {"RFA": "attention", "BRFA": "biased attention", "RFMLP": "network"}[point.model]
+    return model if point.model == "RFMLP" else f"{model}, {point.activation}".replace("relu", "ReLU")
 
 
 _MODELS = [
@@ -214,7 +215,8 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Relative change of the features when the keys are permuted at random, one point per run, for attention with three"
-        " activations, without (RFA) and with bias (BRFA), and for an MLP on the same tokens (RFMLP)."
+        " activations, without and with a query-key bias, and for a network (MLP) on the same tokens. The dashed line is the"
+        " rounding of one number."
     ),
     finding=finding,
     series=series,

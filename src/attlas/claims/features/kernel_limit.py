@@ -11,8 +11,8 @@ from pydantic import Field, PositiveInt
 from attlas import features, layers, tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Exact, Undecided, mean, resampled
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, finished, panels, ticks
+from attlas.claims.finding import named, off, spans
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, above, between, decide
@@ -156,28 +156,28 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     figure, (axis,) = panels(1, width=6)
     found = series(measurements)
     for one, colour, marker in zip(found, COLOURS, MARKERS, strict=False):
-        drawn(axis, one, _label(one.settings), color=colour, fmt=marker)
+        drawn(axis, one, _words(one.settings), color=colour, fmt=marker)
     heads = np.array(sorted({x for one in found for x in one.x}))
     others = [s for s in found if s.theory is None]
     for one in others:
         middle = np.exp(np.log(np.array(one.mean) * np.sqrt(one.x)).mean())
-        axis.plot(heads, middle / np.sqrt(heads), linestyle=":", **THEORY, label="1/√M" if one is others[0] else None)
+        axis.plot(
+            heads, middle / np.sqrt(heads), linestyle=":", **THEORY, label=r"$1/\sqrt{M}$" if one is others[0] else None
+        )
     axis.set(xlabel="heads M", ylabel=found[0].y_name, xscale="log", yscale="log")
     ticks(axis, heads.tolist())
-    axis.legend(frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def finding(numbers: Numbers) -> str:
     """Return the range of slopes in a sentence."""
-    slopes, errors = ending(numbers, ": exponent"), ending(numbers, ": exponent ±")
-    signed = ending(numbers, ": mean error")
-    ratios, widths = (ending(numbers, f": squared error over prediction{end}") for end in ("", " ±"))
+    mean = named(numbers, end=": mean error")
+    most, half = max(abs(numbers[name]) for name in mean), max(numbers[f"{name} ±"] for name in mean)
     return (
         "M random heads approach the kernel of infinitely many as M^-1/2: the fitted exponents are"
-        f" {min(slopes):.3f} to {max(slopes):.3f}, each to ± {max(errors):.3f}. The squared error of relu heads is"
-        f" {span(ratios)} of what the spread of a single head predicts (± {max(widths):.2f}), and the mean error is at most"
-        f" {max(map(abs, signed)):.2%} of the kernel"
+        f" {spans(numbers, ': exponent', '.3f')}. The squared error of ReLU heads is"
+        f" {spans(numbers, ': squared error over prediction')} times what the spread of a single head predicts, and the mean"
+        f" error is at most {most:.2%} ({off(half, '.2%')}) of the kernel"
     )
 
 
@@ -185,6 +185,10 @@ def cost(point: Point) -> Cost:
     """Expect the drawing of the heads, and the features."""
     numbers = point.heads * (point.d + 1) ** 2
     return Cost(0.02 + 8e-9 * numbers + 3e-10 * POINTS * numbers, int(150_000_000 + 24 * numbers))
+
+
+def _words(settings: Mapping[str, Any]) -> str:
+    return "{activation}, bias {bias:g}".format(**settings).replace("relu", "ReLU")
 
 
 def _label(settings: Mapping[str, Any]) -> str:
@@ -205,9 +209,9 @@ CLAIM = Claim(
     id="features.kernel-limit",
     version=4,
     statement=(
-        "M random heads approach the infinite-head kernel at rate M^-1/2 (exponent within 0.05, M from 16 on), without bias"
-        " (mean error below 2 % of the kernel). The squared error of M relu heads is the spread of one head over M: within"
-        " 8 % of what the law of its scores gives."
+        "M random heads approach the infinite-head kernel at rate $M^{-1/2}$ (exponent within 0.05, M from 16 on),"
+        " without bias (mean error below 2 % of the kernel). The squared error of M ReLU heads is the spread of one"
+        " head over M: within 8 % of what the law of its scores gives."
     ),
     formula=(
         r"\frac{\operatorname{E}\,(K_M-K)^2}{\operatorname{E}\,K^2}=\frac{1}{M}\left(\frac{\operatorname{E}\,k_1^2}"
@@ -232,7 +236,7 @@ CLAIM = Claim(
     caption=(
         "Relative error of the Gram matrix of M random heads against the kernel of infinitely many, over pairs of different"
         " sequences, against M. Points are means over draws with standard errors; solid lines are predicted from the spread"
-        " of one relu head, dotted ones fall as M^-1/2 through the points of exp."
+        " of one ReLU head, dotted ones fall as M^-1/2 through the points of exp."
     ),
     finding=finding,
     series=series,

@@ -11,9 +11,9 @@ from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import mean
 from attlas.claims.features import kit
-from attlas.claims.features.kit import AXES, draw_curves, labels, theory_points
-from attlas.claims.figure import panels
-from attlas.claims.finding import ending, span
+from attlas.claims.features.kit import AXES, draw_curves, labels, theory_points, words
+from attlas.claims.figure import finished, panels
+from attlas.claims.finding import ending, factors, named, span
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, above, below, between, decide
@@ -112,20 +112,19 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     point = max((m.point for m in measurements), key=lambda p: (p.d, p.n))
     found = series([m for m in measurements if m.point == point])
     for target, axis in zip(TARGETS, axes, strict=True):
-        draw_curves(axis, [s for s in found if s.settings["target"] == target], f"{target} (d = {point.d})", marks=1)
+        draw_curves(axis, [s for s in found if s.settings["target"] == target], f"{words(target)} (d = {point.d})")
     axes[0].set_ylabel("test error / variance")
-    axes[0].legend(frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def finding(numbers: Numbers) -> str:
     """Return the smallest and the largest lead, and how far it is from the predicted one, in a sentence."""
-    ratios = np.exp(ending(numbers, ": log of the ratio of errors"))
+    leads = named(numbers, end=": log of the ratio of errors")
     off = np.exp(ending(numbers, ": log ratio of errors over prediction"))
     error = max(ending(numbers, ": log ratio of errors over prediction ±"))
     return (
         "On averages over keys attention beats a network with as many trained numbers, as much as theory predicts: the"
-        f" network's error is {span(ratios, '.1f')} times attention's in {len(ratios)} comparisons, and"
+        f" network's error is {factors(numbers, leads, '.1f')} times attention's in {len(leads)} comparisons, and"
         f" {span(off)} times what is predicted on average over n (each to ± {error:.0%} or better)"
     )
 
@@ -141,10 +140,10 @@ CLAIM = Claim(
     id="features.key-averages",
     version=4,
     statement=(
-        "On averages of key functions random-feature attention beats a random-feature MLP of equal parameter count (Fu et"
-        " al. 2023) by as much as the theory of the test error predicts without a fit: from n = 2 d^2 on, at degrees one and"
-        " two, attention's test error is predicted to 20 %, the MLP's to 15 % and their ratio to 25 %, in the geometric mean"
-        " over n, and at each n the MLP's is over 1.2 times attention's."
+        "On averages of key functions random-feature attention beats a random-feature MLP of equal parameter count (Fu"
+        " et al. 2023) by as much as the theory of the test error predicts without a fit: from $n = 2d^2$ on, at"
+        " degrees one and two, attention's test error is predicted to 20 %, the MLP's to 15 % and their ratio to 25 %,"
+        " in the geometric mean over n, and at each n the MLP's is over 1.2 times attention's."
     ),
     formula=(
         r"f(X)=\frac{1}{N}\sum_{i=1}^{N}\langle\beta,x_i\rangle^s:\qquad\frac{\operatorname{error}_{\text{RFMLP}}(n)}"

@@ -12,7 +12,8 @@ from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Setti
 from attlas.claims.estimate import mean, slope
 from attlas.claims.features import kit
 from attlas.claims.features.kit import AXES
-from attlas.claims.figure import COLOURS, MARKERS, drawn, panels, ticks
+from attlas.claims.figure import COLOURS, MARKERS, drawn, finished, panels, ticks
+from attlas.claims.lettering import name_ends
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, above, below, between, decide
@@ -109,17 +110,18 @@ def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw the sample costs against the number of keys, one panel for each level."""
-    figure, axes = panels(len(SAMPLES))
+    figure, axes = panels(len(SAMPLES), width=5.2)
     found = series(measurements)
     for axis, y_name in zip(axes, SAMPLES.values(), strict=True):
         for one in (s for s in found if s.y_name == y_name):
             look = 2 * ("kernel", "network").index(one.name) + TARGETS.index(one.settings["target"])
-            label = f"{'attention' if one.name == 'kernel' else 'network'}, {one.settings['target']}"
-            drawn(axis, one, label, color=COLOURS[look], fmt=MARKERS[look])
+            degree = kit.words(one.settings["target"]).removeprefix("keys, ")
+            label = f"{'attention' if one.name == 'kernel' else 'network'}, {degree}"
+            drawn(axis, one, label if axis is axes[-1] else "", color=COLOURS[look], fmt=MARKERS[look])
         axis.set(xlabel="keys N", ylabel=y_name, xscale="log", yscale="log")
         ticks(axis, [m.point.keys for m in measurements])
-    axes[0].legend(frameon=False, fontsize=9)
-    return figure
+    name_ends(axes[-1])
+    return finished(figure)
 
 
 def finding(numbers: Numbers) -> str:
@@ -171,10 +173,10 @@ CLAIM = Claim(
     id="features.keys",
     version=1,
     statement=(
-        "The samples that random-feature attention needs for an average over N keys grow slowly with N (benign dependence,"
-        " Fu et al. 2023): down to a half and a tenth of the variance their exponent in N lies between -0.1 and 0.5 for"
-        " degrees one and two, while that of a random-feature MLP on degree one follows its (N + 1)d linear coefficients to"
-        " 15 %."
+        "The samples that random-feature attention needs for an average over N keys grow slowly with N (benign"
+        " dependence, Fu et al. 2023): down to a half and a tenth of the variance their exponent in N lies between -0.1"
+        " and 0.5 for degrees one and two, while that of a random-feature MLP on degree one follows its $(N + 1)d$"
+        " linear coefficients to 15 %."
     ),
     formula=(
         r"f(X)=\frac{1}{N}\sum_{i=1}^{N}\langle\beta,x_i\rangle^s:\qquad n_{50}\propto N^{\gamma},\quad"

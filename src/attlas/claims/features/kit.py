@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attlas.claims.claim import Cost, Measurement, Settings
 from attlas.claims.estimate import Exact, Student, Undecided, mean, resampled
-from attlas.claims.figure import drawn, ticks
+from attlas.claims.figure import drawn
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series
 from attlas.claims.verdict import Outcome, Test, Verdict, above, decide
@@ -292,12 +292,18 @@ def curve_points(
                 yield name, settings, float(n), float(error), None
 
 
-def draw_curves(axis: "Axes", curves: Sequence[Series], title: str = "", marks: int = 6) -> None:
-    """Draw learning curves in one panel, with every `marks`-th size written below."""
+def words(target: str) -> str:
+    """Return the name of a target as people write it: "keys 2" is "keys, degree 2"."""
+    family, _, power = target.rpartition(" ")
+    family = {"weighted": "weighted correlation", "rotated": "rotated correlation"}.get(family, family)
+    return f"{family}, degree {power}" if power.isdecimal() else target
+
+
+def draw_curves(axis: "Axes", curves: Sequence[Series], title: str = "") -> None:
+    """Draw learning curves in one panel."""
     for one in curves:
         drawn(axis, one)
     axis.set(xlabel="samples n", xscale="log", yscale="log", title=title)
-    ticks(axis, curves[0].x[::marks])
 
 
 def labels(points: Sequence[Settings]) -> dict[Settings, str]:

@@ -13,8 +13,9 @@ from pydantic import Field
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Exact, mean, resampled
 from attlas.claims.features import kit
-from attlas.claims.figure import COLOURS, MARKERS, drawn, panels
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import COLOURS, MARKERS, drawn, finished, panels
+from attlas.claims.finding import named, span, spans
+from attlas.claims.lettering import name_ends
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, above, below, between, decide
@@ -134,10 +135,12 @@ def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw the errors against the weight, symmetric targets on the left, functions of the order on the right."""
-    figure, axes = panels(2)
+    figure, axes = panels(2, width=5.4)
     point = measurements[0].point
     found = series([m for m in measurements if m.point == point])
-    for axis, sign, title in zip(axes, (1.0, -1.0), ("symmetric in the keys", "of the order of the keys"), strict=True):
+    for axis, sign, title in zip(
+        axes, (1.0, -1.0), ("symmetric in the keys", "functions of the order of the keys"), strict=True
+    ):
         for one in (s for s in found if DEARER[s.settings["target"]] == sign):
             look = TARGETS.index(one.settings["target"])
             drawn(axis, one, LABELS[look], color=COLOURS[look], fmt=MARKERS[look])
@@ -145,22 +148,24 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         axis.set_xscale("symlog", linthresh=0.25, linscale=0.6)
         axis.set_xticks(WEIGHTS, [f"{weight:g}" for weight in WEIGHTS])
         axis.set_xticks([], minor=True)
-        axis.set(xlim=(-0.08, 5.0), ylim=(0.01, 1.3))
-        axis.legend(frameon=False, fontsize=9)
+        axis.set(xlim=(-0.08, 5.0))
+        name_ends(axis)
     axes[0].set_ylabel(f"test error / variance, d = {point.d}, n = {point.n}")
-    return figure
+    return finished(figure)
 
 
 def finding(numbers: Numbers) -> str:
-    """Return the errors without codes and with the longest, and the distance from theory."""
-    without, longest = (ending(numbers, f": {TARGETS[4]}: error at {weight:g}") for weight in (WEIGHTS[0], WEIGHTS[-1]))
-    cheap, dear = (ending(numbers, f": {TARGETS[0]}: error at {weight:g}") for weight in (WEIGHTS[0], WEIGHTS[-1]))
-    median, error = (ending(numbers, f": median deviation{end}") for end in ("", " ±"))
+    """Return what each step of the weight does to the errors, and the distance from theory."""
+    order, symmetric = ([name for name in named(numbers) if f": {TARGETS[t]}: log rise from" in name] for t in (4, 0))
+    if not order or not symmetric:
+        raise LookupError("log rise")
+    falls, rises = np.exp([-numbers[name] for name in order]), np.exp([numbers[name] for name in symmetric])
+    known = [max(numbers[f"{name} ±"] for name in names) for names in (order, symmetric)]
     return (
-        f"Position codes make the order of the keys learnable: the error on one key falls from {span(without)} of the"
-        f" variance without codes to {span(longest, '.3f')} with codes of weight 4, while that on squares of all keys"
-        f" rises from {span(cheap, '.3f')} to {span(dear)}; half of all errors lie within"
-        f" {span([100 * v for v in median], '.1f')} ± {100 * max(error):.1f} % of the theory"
+        "Position codes make the order of the keys learnable, at a price: each step of their weight"
+        f" ({' to '.join(f'{weight:g}' for weight in WEIGHTS)}) divides the error on one key by {span(falls, '.1f')} (each"
+        f" to ± {known[0]:.0%} or better) and multiplies the error on the squares of all keys by {span(rises, '.1f')} (each"
+        f" to ± {known[1]:.0%} or better). The median deviation from theory is {spans(numbers, ': median deviation', '.1%')}"
     )
 
 
@@ -230,11 +235,11 @@ CLAIM = Claim(
     id="features.positions",
     version=1,
     statement=(
-        "One-hot position codes of weight gamma^2 = 0.25, 1, 4 beside the keys make functions of their order learnable and"
-        " symmetric functions dearer, by the amounts that the exact spectrum predicts (ours): for two symmetric targets and"
-        " three of the order, infinitely many heads, half of all errors lie within 5 % of the theory, nine in ten within"
-        " 10 %, their mean within 6 %; every step from one weight to the next goes the predicted way, its log ratio"
-        " within 0.1 of the predicted one."
+        r"One-hot position codes of weight $\gamma^2 = 0.25$, 1, 4 beside the keys make functions of their order"
+        " learnable and symmetric functions dearer, by the amounts that the exact spectrum predicts (ours): for two"
+        " symmetric targets and three of the order, infinitely many heads, half of all errors lie within 5 % of the"
+        " theory, nine in ten within 10 %, their mean within 6 %; every step from one weight to the next goes the"
+        " predicted way, its log ratio within 0.1 of the predicted one."
     ),
     formula=(
         r"\tilde x_i=[x_i;\gamma e_i;1]:\qquad\lambda_{ab}^{\text{average}}=\frac{s_{ab}+(N-1)\,\delta_{ab}}{N^2},\quad"

@@ -10,8 +10,9 @@ from pydantic import Field, PositiveInt
 from attlas import features, tokens
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Exact, Undecided, mean, slope
-from attlas.claims.figure import COLOURS, MARKERS, drawn, panels, ticks
-from attlas.claims.finding import ending, span
+from attlas.claims.features.kit import words
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, finished, panels, ticks
+from attlas.claims.finding import factors, named, spans
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, above, below, between, decide
@@ -130,29 +131,28 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for one in series(mine):
         look = names.index(one.settings["target"])
         if one.theory:
-            drawn(axis, one, one.settings["target"], color=COLOURS[look], fmt=MARKERS[look])
+            drawn(axis, one, words(one.settings["target"]), color=COLOURS[look], fmt=MARKERS[look])
         else:
             axis.plot(one.x, one.mean, ":", linewidth=1, color=COLOURS[look])
+    axis.plot([], [], label="bound", **THEORY)
+    axis.plot([], [], ":", label="constant predictor", **THEORY)
     axis.set(
         xlabel="samples n",
         ylabel=f"mean absolute error, {largest[0]} heads, d = {largest[1]}",
         xscale="log",
         yscale="log",
-        title="points: risk; lines: bound; dotted: a constant",
     )
     ticks(axis, [m.point.n for m in mine])
-    figure.legend(loc="outside right upper", frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def finding(numbers: Numbers) -> str:
     """Return the exponents and the order in a sentence."""
-    slopes, errors = ending(numbers, ": exponent in n"), ending(numbers, ": exponent in n ±")
-    steps = np.exp(ending(numbers, "that of the next smaller B"))
+    steps = factors(numbers, named(numbers, end="that of the next smaller B"), ".1f")
     return (
-        f"The risk of the constrained estimator falls faster than the bound, as n^{min(slopes):.2f} to n^{max(slopes):.2f}"
-        f" (± {max(errors):.2f} at most; the bound as n^-0.5), and in the order of B(f): {span(steps, '.1f')} times from"
-        " each B to the next"
+        "The risk of the constrained estimator falls faster than the bound: as n to the power"
+        f" {spans(numbers, ': exponent in n')}, the bound as n^-0.5. Its order is that of B(f): from each B to the next it"
+        f" grows {steps} times"
     )
 
 
@@ -199,9 +199,9 @@ CLAIM = Claim(
     id="features.risk-bound",
     version=2,
     statement=(
-        "The excess risk of the norm-constrained estimator falls at least as fast as the n^-1/2 of theorem 2 (Fu et al."
-        " 2023) on four targets, is ordered as B(f) over five at the largest n (over 1.1 times from each B to the next), and"
-        " stays below sqrt(B(f)) times the theorem's rate."
+        "The excess risk of the norm-constrained estimator falls at least as fast as the $n^{-1/2}$ of theorem 2 (Fu et"
+        " al. 2023) on four targets, is ordered as $B(f)$ over five at the largest n (over 1.1 times from each $B$ to"
+        r" the next), and stays below $\sqrt{B(f)}$ times the theorem's rate."
     ),
     formula=(
         r"\operatorname{E}\,|\hat f-f|\le\sqrt{B(f)}\left(\sqrt{\frac{\log(dM)\,\log(nNM)}{n}}"

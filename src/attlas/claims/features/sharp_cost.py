@@ -12,7 +12,9 @@ from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import resampled, slope
 from attlas.claims.features import kit
-from attlas.claims.figure import COLOURS, MARKERS, drawn, panels, ticks
+from attlas.claims.figure import COLOURS, MARKERS, drawn, finished, panels, ticks
+from attlas.claims.finding import interval, named, span
+from attlas.claims.lettering import name_ends
 from attlas.claims.mutation import Mutation, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, below, between, decide
@@ -109,26 +111,35 @@ def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw the costs against d, without bias (left) and with (right)."""
-    figure, axes = panels(2)
+    figure, axes = panels(2, width=5.4)
     found = [one for one in series(measurements) if one.y_name == HALVING]
     for axis, name, title in zip(axes, LEARNERS.values(), ("without bias", "with bias"), strict=True):
         for one in (s for s in found if s.name == name):
             i = TARGETS.index(one.settings["target"])
-            drawn(axis, one, TARGETS[i], color=COLOURS[i], fmt=MARKERS[i], linestyle="none")
-        axis.set(xlabel="d", ylabel=HALVING, xscale="log", yscale="log", title=title)
+            drawn(
+                axis,
+                one,
+                kit.words(TARGETS[i]) if axis is axes[1] else "",
+                color=COLOURS[i],
+                fmt=MARKERS[i],
+                linestyle="none",
+            )
+        axis.set(xlabel="token dimension d", ylabel=HALVING, xscale="log", yscale="log", title=title)
         ticks(axis, [m.point.d for m in measurements])
     axes[0].sharey(axes[1])
-    axes[0].legend(frameon=False, fontsize=9)
-    return figure
+    name_ends(axes[1])
+    return finished(figure)
 
 
 def finding(numbers: Numbers) -> str:
     """Return the ratios in a sentence."""
-    name = "median over cells of |log of measured over predicted|"
+    names = named(numbers, end=RATIO)
+    ratios, error = np.exp([numbers[name] for name in names]), max(numbers[f"{name} ±"] for name in names)
+    median = interval(numbers, "median over cells of |log of measured over predicted|", ".1%")
     return (
-        f"Measured over predicted samples that halve the error are {numbers['least ratio']:.2f} to"
-        f" {numbers['largest ratio']:.2f} in {numbers['cells']:.0f} cells of target, bias and d, {100 * numbers[name]:.1f}"
-        f" ± {100 * numbers[name + ' ±']:.1f} % apart in the median"
+        f"Measured over predicted samples that halve the error are {span(ratios)} (each to ± {error:.0%} or better),"
+        f" averaged over d, for each target with and without bias; measured and predicted are {median} apart in the median"
+        f" of {numbers['cells']:.0f} cells of target, bias and d"
     )
 
 

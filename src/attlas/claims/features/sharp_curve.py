@@ -10,7 +10,9 @@ from pydantic import NonNegativeFloat, PositiveInt
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Exact
 from attlas.claims.features import kit
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.features.kit import words
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, finished, panels
+from attlas.claims.finding import interval
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, above, below, between, decide
@@ -101,24 +103,23 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             np.concatenate([np.asarray(getattr(one, part)) for one in mine])
             for part in ("theory", "mean", "standard_error")
         )
-        left.errorbar(x, y, yerr=error, linestyle="none", markersize=5, label=name, **style)
+        left.errorbar(x, y, yerr=error, linestyle="none", markersize=5, label=words(name), **style)
         right.errorbar(x, y / x, yerr=error / x, linestyle="none", markersize=5, **style)
     left.set(xlabel="predicted error / variance", ylabel="simulated error / variance", xscale="log", yscale="log")
     right.set(xlabel="predicted error / variance", ylabel="simulated / predicted", xscale="log")
-    left.legend(frameon=False, fontsize=8)
-    return figure
+    return finished(figure)
 
 
 def finding(numbers: Numbers) -> str:
     """Return the deviations with their errors in a sentence."""
     median, most = (
-        f"{100 * numbers[name]:.1f} ± {100 * numbers[name + ' ±']:.1f} %"
+        interval(numbers, name, ".1%")
         for name in ("median deviation over cells", "deviation that nine in ten cells keep")
     )
     return (
-        f"Predicted without a fit, {numbers['cells']:.0f} test errors of attention with infinitely many heads are"
-        f" {median} from the simulated ones in the median, and nine in ten of them within {most}, what seeds scatter by"
-        " included"
+        f"Theory predicts {numbers['cells']:.0f} test errors of attention with infinitely many heads without a fit: the"
+        f" median deviation of the simulated errors is {median}, and nine in ten deviate by less than {most}, which"
+        " includes the scatter between seeds"
     )
 
 

@@ -13,8 +13,8 @@ from attlas import features
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Exact, mean, resampled
 from attlas.claims.features import kit
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, finished, panels, ticks
+from attlas.claims.finding import named, span, spans, within
 from attlas.claims.mutation import Mutation, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, above, below, between, decide
@@ -147,32 +147,28 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     shown = ("query 1", "query 2", "keys 2", "correlation 1")
     for look, target in enumerate(shown):
         for one in (s for s in found if (s.settings["target"], s.settings["ridge"]) == (target, RIDGES[0])):
-            drawn(right, one, target, color=COLOURS[look + 2], fmt=MARKERS[look + 2])
+            drawn(right, one, kit.words(target), color=COLOURS[look + 2], fmt=MARKERS[look + 2])
     right.set(ylabel=f"test error / variance, penalty {RIDGES[0]:g}")
     for axis in (left, right):
         axis.axvline(point.n / (point.d + 1), linestyle=":", **THEORY)
         axis.set(xlabel=f"heads M (d = {point.d}, n = {point.n})", xscale="log", yscale="log")
         ticks(axis, [point.heads[k] for k in (0, 2, PEAK, 10, 12, 14)])
-        axis.legend(frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def finding(numbers: Numbers) -> str:
     """Return place and height of the peak, and the deviations, with their intervals."""
-    place, place_error = (ending(numbers, f": place of the peak over n/(d + 1){end}") for end in ("", " ±"))
-    height, height_error = (ending(numbers, f": log height of the peak over theory{end}") for end in ("", " ±"))
-    median = [v for k, v in numbers.items() if k.endswith(": median deviation") and "few" not in k]
-    error = [v for k, v in numbers.items() if k.endswith(": median deviation ±") and "few" not in k]
-    nine = [v for k, v in numbers.items() if k.endswith(": deviation of nine in ten") and "few" not in k]
-    few = ending(numbers, ": few heads: median deviation")
-    if not median or not error or not nine:
-        raise LookupError("median deviation")
+    median, nine = (
+        within(numbers, [name for name in named(numbers, end=end) if "few" not in name], ".1%")
+        for end in (": median deviation", ": deviation of nine in ten")
+    )
+    height = named(numbers, end=": log height of the peak over theory")
+    tall, error = np.exp([numbers[name] for name in height]), max(numbers[f"{name} ±"] for name in height)
     return (
-        "The test error of M heads is predicted without a fit: half of the cells lie within"
-        f" {span([100 * v for v in median], '.1f')} ± {max(error) * 100:.1f} % of the theory and nine in ten within"
-        f" {span([100 * v for v in nine], '.0f')} %. Noise peaks at {span(place)} ± {max(place_error):.2f} of"
-        f" M = n/(d + 1), {span(np.exp(height))} (± {max(height_error):.0%}) times as high as predicted; with fewer than d²"
-        f" heads, targets that are nearly learned lie {span([100 * v for v in few], '.0f')} % away"
+        f"The test error of M heads is predicted without a fit: half of the cells lie within {median} of the theory and nine"
+        f" in ten within {nine}. The noise peaks at M = {spans(numbers, ': place of the peak over n/(d + 1)')} times"
+        f" n/(d + 1), {span(tall)} (± {error:.0%}) times as high as predicted; with fewer than d² heads, targets that are"
+        f" nearly learned lie {spans(numbers, ': few heads: median deviation', '.0%')} away in the median"
     )
 
 
@@ -264,11 +260,12 @@ CLAIM = Claim(
     version=1,
     statement=(
         "The test error of random-feature attention with M heads is predicted without a fit, through the double-descent"
-        " peak (ours; after Defilippis et al. 2024 and Simon et al. 2023). For ten targets and label noise, d = 8, n = 400"
-        " and M = 20 to 400, or 0.45 to 9 times n/(d + 1) at other sizes, penalties 1e-6 and 0.004, half of all cells lie"
-        " within 5 % of the theory, nine in ten within 15 %, and the mean log ratio is within 0.08. The variance from noise"
-        " peaks at M(d + 1) = n to 3 %, as high as predicted to 25 %. With fewer than d^2 heads, linear functions and"
-        " squares of the query are predicted too low; half of those cells lie within 20 %, nine in ten within 35 %."
+        " peak (ours; after Defilippis et al. 2024 and Simon et al. 2023). For ten targets and label noise, d = 8, n ="
+        " 400 and M = 20 to 400, or 0.45 to 9 times $n/(d + 1)$ at other sizes, penalties $10^{-6}$ and 0.004, half of"
+        " all cells lie within 5 % of the theory, nine in ten within 15 %, and the mean log ratio is within 0.08. The"
+        " variance from noise peaks at $M(d + 1) = n$ to 3 %, as high as predicted to 25 %. With fewer than $d^2$"
+        " heads, linear functions and squares of the query are predicted too low; half of those cells lie within 20 %,"
+        " nine in ten within 35 %."
     ),
     formula=(
         r"A=\sum_g w_g\frac{L_g}{1+\chi_g},\quad\chi_g=\frac{1}{Mc_g}\sum\mu\operatorname{tr}(L_gR),\quad "

@@ -14,8 +14,8 @@ from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Setti
 from attlas.claims.estimate import mean, resampled
 from attlas.claims.features import kit
 from attlas.claims.features.kit import AXES
-from attlas.claims.figure import COLOURS, MARKERS, drawn, panels, ticks
-from attlas.claims.finding import ending
+from attlas.claims.figure import COLOURS, MARKERS, drawn, finished, panels, ticks
+from attlas.claims.finding import ending, named, off
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Region, Test, Verdict, above, between, decide
@@ -152,28 +152,30 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         for one in (s for s in found if s.settings["target"] == target):
             noisy = one.settings["noise"] > 0
             look = SCORINGS.index(one.name) + 2 * noisy
-            label = f"{one.name}, noise {one.settings['noise']:g}" if noisy else one.name
+            label = one.name.replace("relu", "ReLU") + (f", noise {one.settings['noise']:g}" if noisy else "")
             drawn(axis, one, label, color=COLOURS[look], fmt=MARKERS[look], markersize=4, linewidth=0)
-        axis.set(xlabel="samples n", xscale="log", yscale="log", title=target)
+        axis.set(xlabel="samples n", xscale="log", yscale="log", title=kit.words(target))
         ticks(axis, [n for n in (100, 200, 500, 1000, 2000) if point.sizes[1] <= n <= point.n])
     axes[0].set_ylabel(f"test error / variance, d = {point.d}")
-    axes[0].legend(frameon=False, fontsize=8)
-    return figure
+    return finished(figure)
 
 
 def finding(numbers: Numbers) -> str:
     """Return the ratios of sample costs, with their intervals, and what noise does."""
     ratios = []
     for target in TARGETS:
-        name = f"{target}: log ratio of samples, sigmoid over relu"
-        value, error = ending(numbers, name)[0], ending(numbers, f"{name} ±")[0]
-        ratios.append(f"{np.exp(value):.2f} ± {np.exp(value) * error:.2f}")
-    relu, sigmoid = (ending(numbers, f"correlation 1, noisy: last error of {scoring}")[0] for scoring in SCORINGS)
+        name = named(numbers, end=f"{target}: log ratio of samples, sigmoid over relu")[0]
+        value, error = np.exp(numbers[name]), numbers[f"{name} ±"]
+        ratios.append(f"{value:.2f} {off(value * error)}")
+    noisy = named(numbers, end=f"{TARGETS[0]}, noisy: log ratio of errors minus theory")[0]
+    over, error = np.exp(numbers[noisy]), numbers[f"{noisy} ±"]
+    relu, sigmoid = (ending(numbers, f"{TARGETS[0]}, noisy: last error of {scoring}")[0] for scoring in SCORINGS)
     return (
-        f"To a tenth of the variance sigmoid scores need {ratios[0]} times the samples of relu for a correlation,"
-        f" {ratios[1]} for a weighted one, {ratios[2]} for squares of keys, and {ratios[3]} for squares of the query, as"
-        " predicted. Label noise turns it around, as predicted too: with noise of a tenth of the variance the error on the"
-        f" correlation ends at {sigmoid:.3f} with sigmoid and at {relu:.3f} with relu"
+        f"To reach a tenth of the variance, sigmoid scores need {ratios[0]} times as many samples as ReLU for a correlation,"
+        f" {ratios[1]} for a weighted one, {ratios[2]} for squares of keys and {ratios[3]} for squares of the query, as"
+        " predicted. Label noise reverses the order, as predicted: with noise of a tenth of the variance the error on the"
+        f" correlation ends at about {sigmoid:.2f} with sigmoid scores and about {relu:.2f} with ReLU; their ratio, averaged"
+        f" over n, is {over:.2f} {off(over * error)} times the predicted one"
     )
 
 
@@ -248,12 +250,12 @@ CLAIM = Claim(
     version=1,
     statement=(
         "Without label noise sigmoid scores learn squares of keys and correlations between query and keys from fewer"
-        " samples than relu scores, and squares of the query from more, by the factors that the spectrum predicts (ours)."
-        " With infinitely many heads, d = 8 and n up to 1000 (d = 12 and 3000 at the full tier), the ratio of samples down"
-        " to a tenth of the variance is the predicted one to 15 %; from n = 3 d^2 on, the ratio of errors agrees to 20 %,"
-        " and the mean of all errors to 15 %. Label noise of a tenth of the variance puts relu ahead at the largest n, on"
-        " the plain correlation and on squares of keys too; these ratios are also the predicted ones. Wherever the predicted"
-        " log ratio of errors exceeds 0.2, the measured one has its sign."
+        " samples than ReLU scores, and squares of the query from more, by the factors that the spectrum predicts"
+        " (ours). With infinitely many heads, d = 8 and n up to 1000 (d = 12 and 3000 at the full tier), the ratio of"
+        " samples down to a tenth of the variance is the predicted one to 15 %; from $n = 3d^2$ on, the ratio of errors"
+        " agrees to 20 %, and the mean of all errors to 15 %. Label noise of a tenth of the variance puts ReLU ahead at"
+        " the largest n, on the plain correlation and on squares of keys too; these ratios are also the predicted ones."
+        " Wherever the predicted log ratio of errors exceeds 0.2, the measured one has its sign."
     ),
     formula=(
         r"\lambda_{ab}=D_b\sum_k c_k^2\,m_{ka}\,2m_{k+1,b},\qquad "
@@ -270,7 +272,7 @@ CLAIM = Claim(
     draw=draw,
     cost=cost,
     caption=(
-        "Test error over variance against samples, for relu and sigmoid scores on the same data, without label noise and"
+        "Test error over variance against samples, for ReLU and sigmoid scores on the same data, without label noise and"
         " with noise of a tenth of the variance (a constant predictor scores 1). Infinitely many heads, at the penalty that"
         " theory holds best; points are means over draws with standard errors, lines the theory."
     ),

@@ -16,7 +16,8 @@ from attlas import aim, tokens
 from attlas.claims.aim.kit import HOLLOW, amp_cost, points
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Exact, Undecided, mean
-from attlas.claims.figure import THEORY, drawn, panels, ticks
+from attlas.claims.figure import THEORY, drawn, finished, panels, ticks
+from attlas.claims.finding import interval, off
 from attlas.claims.learners import learner
 from attlas.claims.lenses.kit import ALGORITHMS, CHANNEL, LearnerInput, gaps, sigmoid
 from attlas.claims.mutation import Mutation
@@ -235,10 +236,9 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
                 axis.plot(mine.x, mine.mean, color=learner(name).colour, linewidth=0.8, alpha=0.5)
             else:
                 drawn(axis, points(mine), **HOLLOW, zorder=3)
-    axis.set(xscale="log", xlabel="samples / d²", ylabel="test error / that of a constant", ylim=(-0.03, 1.35))
+    axis.set(xscale="log", xlabel="samples / d²", ylabel="test error / that of a constant")
     ticks(axis, [x for x in (0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2) if alphas[0] / 1.25 <= x <= alphas[-1] * 1.25])
-    axis.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure
+    return finished(figure)
 
 
 def _theory(axis: "Axes", rho: float, low: float, high: float) -> None:
@@ -251,7 +251,10 @@ def _theory(axis: "Axes", rho: float, low: float, high: float) -> None:
     axis.text(low * 1.1, 0.1, "unreachable", fontsize=9, color="#555555")
     for name, text in (("amp", "perfect recovery"), ("varpro", "d² equations")):
         axis.axvline(threshold(name, rho), linestyle=":", **THEORY)
-        axis.text(threshold(name, rho), 1.36, text, fontsize=9, ha="center", va="bottom", color="#555555")
+        axis.annotate(
+            text, (threshold(name, rho), 1), xycoords=("data", "axes fraction"), xytext=(0, 3), textcoords="offset points",
+            fontsize=9, ha="center", va="bottom", color="#555555",
+        )  # fmt: skip
 
 
 def cost(point: Point) -> Cost:
@@ -275,16 +278,16 @@ def finding(numbers: Numbers) -> str:
     """Say how near message passing comes to the limit, and how much more error the others have."""
     near = next((key for key in numbers if key.startswith("error over the limit, message passing")), None)
     leads = {
-        label: float(np.exp(value))
+        label: f"{np.exp(value):.2f} {off(np.exp(value) * numbers[f'{name} ±'])}"
         for label in LABELS.values()
         for name, value in numbers.items()
         if name.startswith(f"log of {label} / message passing") and not name.endswith("±")
     }
     if near is None or not leads:
         raise LookupError("message passing")
-    others = "; ".join(f"{name}: {factor:.2f}" for name, factor in leads.items())
+    others = "; ".join(f"{name}: {factor}" for name, factor in leads.items())
     return (
-        f"Message passing has {numbers[near]:.2f} ± {numbers[near + ' ±']:.2f} times the error of the Bayes limit; on the"
+        f"Message passing has {interval(numbers, near)} times the error of the Bayes limit; on the"
         f" same data the others have more error than message passing, by these factors ({others})"
     )
 
@@ -372,12 +375,12 @@ CLAIM = Claim(
     id="lenses.one-teacher",
     version=4,
     statement=(
-        "On one softmax teacher (two tokens, width d/2; the same data for all) no learner has less than 0.95 of the error of"
-        " the Bayes limit (d = 32, from 0.05 and 0.1 d^2 samples), and message passing less than 1.15 of it. Averaged"
-        " descent (six runs) and weight decay have more error than message passing, and one run more than both. Beyond"
-        " perfect recovery, from 0.3 d^2 samples, these four find the teacher (error below 0.05 of the constant's); variable"
-        " projection does from 0.65 d^2 and not from 0.4 d^2, on either side of d^2/(T^2 - T); random features do not from"
-        " 0.8 d^2."
+        "On one softmax teacher (two tokens, width $d/2$; the same data for all) no learner has less than 0.95 of the"
+        r" error of the Bayes limit ($d = 32$, from 0.05 and $0.1\,d^2$ samples), and message passing less than 1.15 of"
+        " it. Averaged descent (six runs) and weight decay have more error than message passing, and one run more than"
+        r" both. Beyond perfect recovery, from $0.3\,d^2$ samples, these four find the teacher (error below 0.05 of the"
+        r" constant's); variable projection does from $0.65\,d^2$ and not from $0.4\,d^2$, on either side of"
+        r" $d^2/(T^2 - T)$; random features do not from $0.8\,d^2$."
     ),
     formula=(
         r"\operatorname{E}\lVert A-\hat A\rVert^2\ge\operatorname{E}\lVert A-\operatorname{E}[A\mid\text{data}]\rVert^2,"

@@ -3,17 +3,20 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from attlas import positional
 from attlas.claims.claim import Measurement, Settings
-from attlas.claims.estimate import finite_size
+from attlas.claims.estimate import finite_size, share
 from attlas.claims.figure import COLOURS
 from attlas.claims.verdict import Test, about
 from attlas.numerics import stream
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Row = tuple[str, dict[str, Any], float, float, float | None]  # of `gather`
 
@@ -140,3 +143,13 @@ def leaks(*names: str) -> Callable[[Any, float], Any]:
         ]
 
     return change
+
+
+def mark_share(axis: "Axes", hits: Sequence[bool], row: float, marker: str, colour: str, **style: Any) -> None:
+    """Draw how often something is true in a row of its own, with the 99 % interval."""
+    found = share([bool(hit) for hit in hits])
+    low, high = found.interval()
+    bars = [[found.value - low], [high - found.value]]
+    axis.errorbar(
+        [found.value], [row], xerr=bars, fmt=marker, color=colour, capsize=2, markersize=5, linewidth=1, **style
+    )

@@ -13,9 +13,10 @@ from pydantic import PositiveFloat, PositiveInt
 from attlas import positional
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Sweep
 from attlas.claims.estimate import Undecided, mean, share
-from attlas.claims.figure import COLOURS, panels
+from attlas.claims.figure import COLOURS, finished, panels
+from attlas.claims.finding import interval
 from attlas.claims.mutation import Mutation, changed
-from attlas.claims.positional.kit import COLOUR, Student, draw_task, own_stream
+from attlas.claims.positional.kit import COLOUR, Student, draw_task, mark_share, own_stream
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, above, below, decide
 
@@ -120,26 +121,24 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         left.plot(x, y, "o", color=COLOURS[i], markersize=4, alpha=0.6, markeredgewidth=0)
         for key, marker, colour in (("below", "o", COLOUR["positional"]), ("above", "s", COLOUR["positional"]),
                                     ("finds", "^", COLOUR["semantic"])):  # fmt: skip
-            right.plot(np.mean([r[key] for r in own]), i, marker, color=colour,
+            mark_share(right, [r[key] for r in own], i + 0.15 * (key == "finds"), marker, colour,
                        markerfacecolor="white" if key == "above" else colour)  # fmt: skip
     ends = np.array([min(m.result["semantic"] for m in kept), max(m.result["positional"] for m in kept)])
     for factor, words in ((1, "equally sharp"), (2, "twice as sharp")):
         left.plot(ends, factor * ends, color="#555555", linewidth=1, linestyle="-" if factor == 1 else ":", label=words)
     left.set(xlabel="sharpness of the semantic minimum", ylabel="sharpness of the positional minimum",
              xscale="log", yscale="log", xlim=(ends[0] * 0.8, ends[1] * 1.3))  # fmt: skip
-    left.legend(frameon=False, fontsize=8)
     right.set_yticks(range(len(names)), names, fontsize=8)
     for i, label in enumerate(right.get_yticklabels()):
         label.set_color(COLOURS[i])
     for marker, words, colour, face in (
-        ("o", f"settles: step {BELOW:g} x 2/sharpness", COLOUR["positional"], COLOUR["positional"]),
-        ("s", f"settles: step {ABOVE:g} x 2/sharpness", COLOUR["positional"], "white"),
+        ("o", f"settles: step {BELOW:g} × 2/sharpness", COLOUR["positional"], COLOUR["positional"]),
+        ("s", f"settles: step {ABOVE:g} × 2/sharpness", COLOUR["positional"], "white"),
         ("^", "finds meaning: largest step that it holds", COLOUR["semantic"], COLOUR["semantic"]),
     ):
         right.plot([], [], marker, color=colour, markerfacecolor=face, label=words)
-    right.set(xlabel="share of descents", xlim=(-0.05, 1.05), ylim=(-0.5, len(names) + 1.2))
-    right.legend(frameon=False, fontsize=8, loc="upper center")
-    return figure
+    right.set(xlabel="share of descents", xlim=(-0.05, 1.05), ylim=(-0.5, len(names) - 0.5))
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -151,16 +150,16 @@ def cost(point: Point) -> Cost:
 def finding(numbers: Numbers) -> str:
     """Say how much sharper, and what steps do."""
     ratios = [value for name, value in numbers.items() if name.startswith(f"{RATIO}, ")]
-    finds = [numbers[f"{FINDS}, c = {encoding:g}"] for encoding in (WEAK, STRONG)]
+    finds = [interval(numbers, f"{FINDS}, c = {encoding:g}", ".0%") for encoding in (WEAK, STRONG)]
+    known = max(v for name, v in numbers.items() if name.startswith(f"logarithm of the {RATIO}") and name.endswith("±"))
     if not ratios:
         raise LookupError(RATIO)
     return (
-        f"The positional minimum is {min(ratios):.2f} to {max(ratios):.2f} times as sharp as the semantic one:"
-        f" {numbers[SETTLES]:.0%}"
-        f" of descents settle in it with steps below 2/sharpness and {numbers[LEAVES]:.0%} above; but leaving is not"
-        " finding:"
-        f" the largest step that the semantic minimum holds leads there in {finds[0]:.0%} of runs at c = {WEAK:g} and"
-        f" {finds[1]:.0%} at c = {STRONG:g}"
+        f"The positional minimum is {min(ratios):.2f} to {max(ratios):.2f} times as sharp as the semantic one"
+        f" (each to ± {known:.0%}): {interval(numbers, SETTLES, '.0%')} of descents settle in it with steps below"
+        " 2/sharpness"
+        f" and {interval(numbers, LEAVES, '.0%')} above; but leaving is not finding: the largest step that the semantic"
+        f" minimum holds leads there in {finds[0]} of runs at c = {WEAK:g} and {finds[1]} at c = {STRONG:g}"
     )
 
 
@@ -170,11 +169,11 @@ CLAIM = Claim(
     id="positional.sharpness",
     version=3,
     statement=(
-        "The positional minimum is the sharper one, by a factor of at least 1.5 in the top eigenvalue of the Hessian, for"
-        " encodings from 2.5 to 5 and alpha from 3.2 to 12. Descent from beside it settles in it with steps of 0.8 times"
-        " 2/sharpness (more than 90 %) and not with 1.25 times (less than 10 %). Leaving it is not finding meaning: with"
-        " nearly the largest step that the semantic minimum holds, more than 5 % end there at c = 2.5, but fewer than 50 %"
-        " at c = 5."
+        "The positional minimum is the sharper one, by a factor of at least 1.5 in the top eigenvalue of the Hessian,"
+        r" for encodings from 2.5 to 5 and $\alpha$ from 3.2 to 12. Descent from beside it settles in it with steps of"
+        " 0.8 times 2/sharpness (more than 90 %) and not with 1.25 times (less than 10 %). Leaving it is not finding"
+        " meaning: with nearly the largest step that the semantic minimum holds, more than 5 % end there at c = 2.5,"
+        " but fewer than 50 % at c = 5."
     ),
     formula=r"\lambda_{\max}(\nabla^2_{\text{positional}})>1.5\,\lambda_{\max}(\nabla^2_{\text{semantic}})",
     source="ours",
@@ -189,10 +188,10 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Left: sharpness of the two minima of each data set (top eigenvalue of the Hessian of the sum of losses), in the"
-        " colours of the settings on the right. Right: of"
-        " descents that begin beside the positional minimum, the share that settles in it, with steps below (filled) and"
+        " colours of the settings on the right. Right: of descents that begin beside the positional minimum, the share"
+        " that settles in it, with steps below (filled) and"
         " above (open) 2/sharpness, and the share that finds meaning with 0.95 of the largest step that the semantic minimum"
-        " holds (triangles)."
+        " holds (triangles), with 99 % intervals."
     ),
     finding=finding,
     series=series,

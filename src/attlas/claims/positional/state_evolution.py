@@ -8,7 +8,8 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Sweep
 from attlas.claims.estimate import Exact, Undecided, finite_size, mean, share
-from attlas.claims.figure import MARKERS, THEORY, drawn, panels
+from attlas.claims.figure import MARKERS, THEORY, drawn, finished, panels
+from attlas.claims.finding import interval, named, within
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.positional.kit import (
     BRANCHES,
@@ -155,9 +156,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         axes[1].plot([], [], MARKERS[i], color="#555555", label=name)
     for branch, colour in COLOUR.items():
         axes[0].plot([], [], "o", color=colour, label=f"{branch} minimum")
-    for axis in axes:
-        axis.legend(frameon=False, fontsize=8)
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -168,12 +167,13 @@ def cost(point: Point) -> Cost:
 
 def finding(numbers: Numbers) -> str:
     """Say how near simulation comes to theory, and where it does not."""
-    near = [value for name, value in numbers.items() if name.endswith(LIMIT) and "theory" not in name]
-    off = numbers[f"meaning where jumps break the theory{LIMIT}"]
-    half = numbers[f"meaning where jumps break the theory{LIMIT} ±"]
+    near = [name for name in named(numbers, end=LIMIT) if "theory" not in name]
+    if not near:
+        raise LookupError(LIMIT)
+    broken = interval(numbers, f"meaning where jumps break the theory{LIMIT}")
     return (
-        f"Losses, errors, norms and overlaps of both minima come to {min(near):.2f} to {max(near):.2f} times the theory as d"
-        f" grows; where the theory warns of jumps, meaning is {off:.2f} ± {half:.2f} times what it says"
+        f"Losses, errors, norms and overlaps of both minima come to {within(numbers, near)} times the theory as d grows;"
+        f" where the theory warns of jumps, meaning is {broken} times what it says"
     )
 
 
@@ -210,10 +210,11 @@ CLAIM = Claim(
     id="positional.state-evolution",
     version=4,
     statement=(
-        "Both minima are what the theory says as d grows, on average over three settings without jumps: losses and overlaps"
-        " with position and meaning to 2 %, test errors to 4 %, norms to 5 %. So they are in each setting at d = 280: losses"
-        " and overlaps to 3 %, test errors to 5 %, norms to 6 %. In the published setting with few samples (alpha = 0.8),"
-        " where the theory reports that jumps carry a fifth of the response, meaning is more than 5 % above it."
+        "Both minima are what the theory says as d grows, on average over three settings without jumps: losses and"
+        " overlaps with position and meaning to 2 %, test errors to 4 %, norms to 5 %. So they are in each setting at d"
+        " = 280: losses and overlaps to 3 %, test errors to 5 %, norms to 6 %. In the published setting with few"
+        r" samples ($\alpha = 0.8$), where the theory reports that jumps carry a fifth of the response, meaning is more"
+        " than 5 % above it."
     ),
     formula=r"\frac{\text{simulation}}{\text{theory}}\to1\quad(d\to\infty),\qquad\text{jump share}=0",
     source="cui2024phase, the state evolution; our derivation with the global proximal map",

@@ -13,7 +13,8 @@ from pydantic import PositiveFloat, PositiveInt
 from attlas import positional
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Exact, Undecided, resampled, share
-from attlas.claims.figure import COLOURS, THEORY, panels
+from attlas.claims.figure import COLOURS, THEORY, finished, panels
+from attlas.claims.finding import interval
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.positional.kit import own_stream
 from attlas.claims.series import Series, gather
@@ -133,15 +134,13 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             xlabel="samples alpha = n/d",
             ylabel="error of the teacher",
             xlim=(0.8 * low, 1.15 * high),
-            ylim=(-0.04, 1.05),
         )
         axis.set_title(f"{L} token{'s' if L > 1 else ''}", fontsize=10)
         phase = positional.hard_phase(L)
         if phase:
             axis.axvspan(*phase, color="#bbbbbb", alpha=0.4, linewidth=0)
             axis.annotate("hard", (sum(phase) / 2, 0.97), ha="center", va="top", fontsize=9)
-    axes[-1].legend(frameon=False, fontsize=8, loc="upper right")
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -154,35 +153,35 @@ def cost(point: Point) -> Cost:
 def finding(numbers: Numbers) -> str:
     """Say what one token hides and two do not."""
 
-    def of(start: str, L: str) -> list[float]:
-        head = f"{start} starts that find the teacher, L = {L}"
+    def least(start: str, L: str = "") -> str:
+        head = f"{start} starts that find the teacher" + (f", L = {L}" if L else "")
         ends = ("low", "high", "trials")
-        found = [v for name, v in numbers.items() if name.startswith(head) and not name.endswith(ends)]
+        found = [name for name in numbers if name.startswith(head) and not name.endswith(ends)]
         if not found:
             raise LookupError(head)
-        return found
+        return interval(numbers, min(found, key=lambda name: numbers[name]), ".0%")
 
-    informed = [value for name, value in numbers.items() if name.startswith("informed starts") and name[-1].isdigit()]
-    near = [value for name, value in numbers.items() if name.startswith(OFF) and not name.endswith("±")]
+    near = {value: name for name, value in numbers.items() if name.startswith(OFF) and not name.endswith("±")}
+    if not near:
+        raise LookupError(OFF)
+    usual = near[max(near, key=abs)]
     return (
         "One token has a hard phase and more have none: with one token just above alpha = 1,"
-        f" {min(of('usual', '1')):.0%} of usual"
-        f" starts and {min(informed):.0%} of informed ones find the teacher (the others end {max(near, key=abs):+.2f}"
-        f" from the predicted error); with two, {min(of('usual', '2')):.0%} of"
-        " usual starts"
-        f" do just above alpha = 1/2"
+        f" {least('usual', '1')} of usual starts and {least('informed')} of informed ones find the teacher (the others end"
+        f" {interval(numbers, usual, '+.2f').replace('± +', '± ')} from the predicted error); with two,"
+        f" {least('usual', '2')} of usual starts do just above alpha = 1/2"
     )
 
 
 CLAIM = Claim(
     id="positional.tokens",
-    version=4,
+    version=5,
     statement=(
-        "With one token (phase retrieval) there is a hard phase, 1 < alpha < 1.128. At alpha = 1.06 more than 70 % of"
-        " informed starts of message passing find the teacher and fewer than 30 % of usual ones; the median error of these"
-        " at d = 1000 is at most 0.12 below and 0.2 above the predicted 0.41 (guessing zero has 1). At alpha = 1.35 more"
-        " than 70 % of both find it. With two and three tokens there is no hard phase: just above alpha = 1/L more than 70 %"
-        " of both find it."
+        r"With one token (phase retrieval) there is a hard phase, $1 < \alpha < 1.128$. At $\alpha = 1.06$ more than 70"
+        " % of informed starts of message passing find the teacher and fewer than 30 % of usual ones; the median error"
+        " of these at d = 1000 is at most 0.12 below and 0.2 above the predicted 0.41 (guessing zero has 1). At"
+        r" $\alpha = 1.35$ more than 70 % of both find it. With two and three tokens there is no hard phase: just above"
+        r" $\alpha = 1/L$ more than 70 % of both find it."
     ),
     formula=r"\alpha(V)=\frac{V(1-V)}{L V-T(V)}\ \text{falls in }V\text{ for }L\ge2,\text{ and not for }L=1",
     source="ours; barbier2019optimal for one token",
@@ -195,7 +194,7 @@ CLAIM = Claim(
                 Point(tokens=2, alpha=0.54, kind="easy"),
                 Point(tokens=3, alpha=0.37, kind="easy"),
             ],
-            seeds=(44, 26, 26, 26),
+            seeds=(90, 26, 26, 26),
         ),
         "full": Sweep(
             [
@@ -205,7 +204,7 @@ CLAIM = Claim(
                 Point(tokens=3, alpha=0.35, kind="easy", d=1000),
                 Point(tokens=4, alpha=0.27, kind="easy", d=1000),
             ],
-            seeds=(40, 26, 26, 26, 26),
+            seeds=(80, 26, 26, 26, 26),
         ),
     },
     measure=measure,
@@ -237,13 +236,15 @@ CLAIM = Claim(
     ],
     unseen=(
         "Whether another algorithm finds the teacher in the hard phase; narrow hard phases of more than three tokens; an"
-        " error of V below 0.2, or, in two runs of five, usual errors half as large as they are."
+        " error of V below 0.2."
     ),
     design=(
         "In a pilot every run did what theory says; 26 data sets decide shares of 0.7 even with one failure. The median"
         " error of usual starts with one token was 0.07 above V at d = 1000, with a standard error of 0.02: single runs stay"
-        " near the error of guessing, hence a median and a region that reaches further up. A true theory was supported in"
-        " 95 % of resampled pilot runs, and in all if the truth is where they found it."
+        " near the error of guessing, hence a median and a region that reaches further up. Version 4 had 44 seeds there: a"
+        " true theory was supported in 85 % of its resampled runs, and two mutations stayed undecided in two runs of five."
+        " Of its 220 measurements, 80 drawn anew support a true theory in all of 150 runs and refute these mutations in"
+        " 98 %; 90 leave a margin."
     ),
 )  # fmt: skip
 

@@ -15,8 +15,8 @@ from pydantic import PositiveInt
 from attlas import positional
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Sweep
 from attlas.claims.estimate import Exact, finite_size, share
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
-from attlas.claims.finding import span
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, finished, panels
+from attlas.claims.finding import interval, named, span, within
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.positional.kit import (
     BRANCHES,
@@ -141,19 +141,17 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         x, y = (np.concatenate([m.result[key] for m in own]) for key in ("steps", "gaps"))
         left.plot(at * x, y, MARKERS[i], color=COLOURS[i], markersize=3, alpha=0.5, markeredgewidth=0)
         ends = np.array([0.8, 1.2])
-        left.plot(at * ends, slope * (ends - 1), **(THEORY | {"color": COLOURS[i]}), label=name)
+        left.plot(at * ends, slope * (ends - 1), **(THEORY | {"color": COLOURS[i]}))
     for i, (name, mine) in enumerate(zip(models, series(measurements), strict=True)):
         drawn(right, mine, name, color=COLOURS[i], fmt=MARKERS[i], linestyle="none")
     left.axhline(0, **THEORY)
-    for height, words, branch in ((0.97, "meaning is better", "semantic"), (0.03, "position is better", "positional")):
-        left.text(0.02, height, words, color=COLOUR[branch], fontsize=9, transform=left.transAxes,
-                  va="top" if height > 0.5 else "bottom")  # fmt: skip
-    left.legend(frameon=False, fontsize=8, loc="lower right")
+    for side, words, branch in (("left", "above 0: meaning is better", "semantic"),
+                                ("right", "below: position is better", "positional")):  # fmt: skip
+        left.text(side == "right", 1.02, words, color=COLOUR[branch], ha=side, fontsize=9, transform=left.transAxes)
     right.locator_params(axis="x", nbins=4)
-    left.set(xlabel=f"samples alpha = n/d (d = {largest})", ylabel="loss by position / loss by meaning - 1")
+    left.set(xlabel=f"samples alpha = n/d, d = {largest}", ylabel="loss by position / loss by meaning - 1")
     right.set(xlabel="1/d", ylabel="switch / predicted switch", xlim=(0, None))
-    right.legend(frameon=False, fontsize=8)
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -164,13 +162,11 @@ def cost(point: Point) -> Cost:
 
 def finding(numbers: Numbers) -> str:
     """Say where the switch is, and how near theory."""
-    name = f"{SWITCH}, mean{LIMIT}"
-    found, half = numbers[name], numbers[f"{name} ±"]
     places = span((value for name, value in numbers.items() if name.startswith("predicted switch, ")), ".2f")
-    drops = [value for name, value in numbers.items() if name.startswith(DROP) and name.endswith(LIMIT)]
     return (
-        f"More data flip the best layer from position to meaning, abruptly: at {found:.3f} ± {half:.3f} times the predicted"
-        f" alpha (which is {places}), where the test error falls by {span(drops)} times what theory says"
+        "More data flip the best layer from position to meaning, abruptly: at"
+        f" {interval(numbers, f'{SWITCH}, mean{LIMIT}', '.3f')} times the predicted alpha (which is {places}), where the"
+        f" test error falls by {within(numbers, named(numbers, DROP, LIMIT))} times what theory says"
     )
 
 
@@ -194,10 +190,10 @@ CLAIM = Claim(
     id="positional.transition",
     version=4,
     statement=(
-        "With few samples the lower minimum of the loss attends by position, above a certain alpha = n/d by meaning. For"
-        " three teachers and encodings the losses cross where the theory says, to 2.5 % on average and 6 % each. There the"
-        " loss is what it says, to 3 % on average, and the test error of the lower minimum falls by what it says, to 10 %;"
-        " both minima hold the fits that begin beside them in more than 90 % of data sets."
+        r"With few samples the lower minimum of the loss attends by position, above a certain $\alpha = n/d$ by"
+        " meaning. For three teachers and encodings the losses cross where the theory says, to 2.5 % on average and 6 %"
+        " each. There the loss is what it says, to 3 % on average, and the test error of the lower minimum falls by"
+        " what it says, to 10 %; both minima hold the fits that begin beside them in more than 90 % of data sets."
     ),
     formula=r"\ell_{\text{positional}}(\alpha_c)=\ell_{\text{semantic}}(\alpha_c)",
     source="cui2024phase, the phase transition; the strength of the encoding is ours",

@@ -16,9 +16,11 @@ from pydantic import PositiveFloat, PositiveInt
 from attlas import positional
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Sweep, Unfinished
 from attlas.claims.estimate import Undecided, mean, share
-from attlas.claims.figure import COLOURS, MARKERS, panels
+from attlas.claims.figure import finished, panels
+from attlas.claims.finding import interval
+from attlas.claims.learners import learner
 from attlas.claims.mutation import Mutation, changed
-from attlas.claims.positional.kit import COLOUR, Student, draw_task, own_stream, theory
+from attlas.claims.positional.kit import COLOUR, Student, draw_task, mark_share, own_stream, theory
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, above, below, decide
 
@@ -147,7 +149,9 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             left.barh(i, part, left=begin, color=colour, height=0.7)
             begin += part
         for j, way in enumerate(("slow", "fast", "lbfgs")):
-            right.plot(np.mean([r[way] == 1 for r in own]), i + 0.22 * (j - 1), MARKERS[j], color=COLOURS[2 + j],
+            look = learner("lbfgs" if way == "lbfgs" else "single")
+            mark_share(right, [r[way] == 1 for r in own], i + 0.22 * (j - 1), look.marker, look.colour,
+                       markerfacecolor="white" if way == "slow" else look.colour,
                        label=WAYS[way] if i == 0 else None)  # fmt: skip
         if np.isfinite(own[0]["slope"]):
             left.text(1.02, i, f"slope {own[0]['slope']:.2f}", va="center", fontsize=8)
@@ -159,8 +163,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     left.set(xlabel="share of descents, small steps", xlim=(0, 1.25))
     left.set_xticks([0, 0.5, 1])
     right.set(xlabel="share that ends in the positional minimum", xlim=(-0.05, 1.05))
-    right.legend(frameon=False, fontsize=8, loc="center")
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -171,13 +174,11 @@ def cost(point: Point) -> Cost:
 
 def finding(numbers: Numbers) -> str:
     """Say how often training is trapped, and where it is not."""
-    trapped, free, lbfgs = numbers[TRAPPED], numbers[FREE], numbers["L-BFGS runs trapped"]
-    low = numbers[f"{TRAPPED}, low"]
+    trapped, free, lbfgs = (interval(numbers, name, ".0%") for name in (TRAPPED, FREE, "L-BFGS runs trapped"))
     return (
-        f"A strong positional encoding traps training: {trapped:.0%} of descents from a random start (at least"
-        f" {low:.0%}) and"
-        f" {lbfgs:.0%} of L-BFGS runs end in the positional minimum although the other is lower; where the encoding is too"
-        f" weak to hold it, {free:.0%} find meaning"
+        f"A strong positional encoding traps training: {trapped} of descents from a random start and"
+        f" {lbfgs} of L-BFGS runs end in the positional minimum although the other is lower; where the encoding is too"
+        f" weak to hold it, {free} find meaning"
     )
 
 
@@ -209,13 +210,13 @@ CLAIM = Claim(
     id="positional.trap",
     version=5,
     statement=(
-        "Above the switch, training from a small random start stays with position where theory calls the positional minimum"
-        " stable (encodings c from 3 to 5, alpha from 3.5 to 12): more than 80 % of plain descents and"
-        " more than half of L-BFGS runs end there, at a higher loss and at least 1.5 times the test error of the other"
-        " minimum, the ratio theory says to 12 % on average. Where theory calls it unstable (c = 1.25 and 1.5, slopes from"
-        " 1.14 on), or with no encoding, more than 80 % of descents find meaning, 75 % in each. A positional minimum exists"
-        " in more than 80 % of the data sets of the first kind and in fewer than 20 % of the second. Near the edge (c = 2,"
-        " alpha = 8, a slope of 0.72) more than 30 % are trapped."
+        "Above the switch, training from a small random start stays with position where theory calls the positional"
+        r" minimum stable (encodings c from 3 to 5, $\alpha$ from 3.5 to 12): more than 80 % of plain descents and more"
+        " than half of L-BFGS runs end there, at a higher loss and at least 1.5 times the test error of the other"
+        " minimum, the ratio theory says to 12 % on average. Where theory calls it unstable (c = 1.25 and 1.5, slopes"
+        " from 1.14 on), or with no encoding, more than 80 % of descents find meaning, 75 % in each. A positional"
+        " minimum exists in more than 80 % of the data sets of the first kind and in fewer than 20 % of the second."
+        r" Near the edge (c = 2, $\alpha = 8$, a slope of 0.72) more than 30 % are trapped."
     ),
     formula=r"\left.\frac{\partial\theta_{\text{new}}}{\partial\theta}\right|_{\text{positional}}<1\;\Rightarrow\;\text{trapped}",
     source="ours; cui2024phase compares the minima, not what training finds",
@@ -236,7 +237,7 @@ CLAIM = Claim(
         "Left: where plain descent from a random start ends (orange position, blue meaning, grey between), for each encoding"
         " c and number of samples alpha; slopes below 1 are settings in which theory calls the positional minimum stable."
         " Right: share that ends in the positional minimum, by small steps (0.3 of the largest that it holds), large ones"
-        " (0.8) and L-BFGS."
+        " (0.8) and L-BFGS, with 99 % intervals."
     ),
     finding=finding,
     series=series,

@@ -15,7 +15,8 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from attlas import positional
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Exact, Undecided, finite_size, mean, slope
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, finished, panels, ticks
+from attlas.claims.finding import named, within
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.positional.kit import LIMIT, SIZES, own_stream
 from attlas.claims.series import Series, gather
@@ -207,20 +208,20 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         drawn(left, mine, "", color=colour, fmt=MARKERS[i], linestyle="none")
         left.annotate(f"{L} tokens", (ranks[-1], 1 / (L * L + L - 2)), textcoords="offset points", xytext=(0, -12),
                       ha="right", color=colour, fontsize=9)  # fmt: skip
-    left.set(xlabel="rank r", ylabel="threshold alpha_w / r", xscale="log", ylim=(0, None))
+    left.set(xlabel="rank r", ylabel="threshold / rank", xscale="log", ylim=(0, None))
     ticks(left, {x for one in shown for x in one.x})
+    cases = list(dict.fromkeys((m.point.tokens, m.point.rank) for m in measurements if m.point.d))
     for mine in _overlaps(measurements):
         rank, over = mine.settings["rank"], mine.settings["over"]
-        i = [1, 2, 4, 8].index(rank) if rank in (1, 2, 4, 8) else 4
+        i = cases.index((mine.settings["tokens"], rank))
         look = ("-", COLOURS[i]) if over > 1 else (":", "white")
-        name = f"r = {rank}, {over:g} of the threshold"
+        name = f"L = {mine.settings['tokens']}, r = {rank}, {over:g} of the threshold"
         if mine.theory is not None:
             right.axhline(mine.theory[0], **(THEORY | {"color": COLOURS[i]}))
         drawn(right, mine, name, color=COLOURS[i], fmt=MARKERS[i] + look[0], markerfacecolor=look[1])
     right.set(xlabel="token dimension d", ylabel="overlap with the teacher", xscale="log", yscale="log")
     ticks(right, {m.point.d for m in measurements if m.point.d})
-    right.legend(frameon=False, fontsize=8)
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -236,17 +237,13 @@ def cost(point: Point) -> Cost:
 def finding(numbers: Numbers) -> str:
     """Say how near the formula is, and the spectral method its theory."""
     near, powers, seen = (
-        [value for name, value in numbers.items() if name.startswith(head) and name.endswith(end)]
-        for head, end in ((INFORMATION, tuple("0123456789")), (POWER, "of the threshold"), (OVERLAP, LIMIT))
+        within(numbers, named(numbers, start, end), form)
+        for start, end, form in ((INFORMATION, "", ".3f"), (POWER, "of the threshold", ".2f"), (OVERLAP, LIMIT, ".2f"))
     )
-    if not near or not powers or not seen:
-        raise LookupError(INFORMATION)
-    half = max(value for name, value in numbers.items() if name.startswith(INFORMATION) and name.endswith("±"))
     return (
         "The threshold of learning runs from 1/(L² + L) at rank one to that of extensive width: the information in the"
-        f" outputs is {min(near):.3f} to {max(near):.3f} (± {half:.3f}) times one over the formula. Below it what a spectral"
-        f" method sees falls like d to the power {min(powers):.2f} to {max(powers):.2f}; above it the overlap is"
-        f" {min(seen):.2f} to {max(seen):.2f} times its theory"
+        f" outputs is {near} times one over the formula. Below it what a spectral method sees falls like d to the power"
+        f" {powers}; above it the overlap is {seen} times its theory"
     )
 
 
@@ -257,10 +254,10 @@ CLAIM = Claim(
     id="positional.width",
     version=4,
     statement=(
-        "The alpha at which learning begins goes from 1/(L^2 + L) at rank one to the extensive-width value r/(L^2 + L - 2):"
-        " for two and three tokens and ranks up to 32 it is one over the information in the outputs, to 2.5 %. At 0.6"
-        " times it the overlap of a spectral method with the teacher falls faster than d^-0.3; at 4 times it, for two tokens"
-        " and ranks 1 and 4, it tends to what the theory of that method says, to 8 %."
+        r"The $\alpha$ at which learning begins goes from $1/(L^2 + L)$ at rank one to the extensive-width value"
+        " $r/(L^2 + L - 2)$: for two and three tokens and ranks up to 32 it is one over the information in the outputs,"
+        " to 2.5 %. At 0.6 times it the overlap of a spectral method with the teacher falls faster than $d^{-0.3}$; at"
+        " 4 times it, for two tokens and ranks 1 and 4, it tends to what the theory of that method says, to 8 %."
     ),
     formula=(
         r"\alpha_w=\frac{r^2}{(L^2+L-2)\,r+2\min(r,L-1)}=\frac{1}{\mathbb E\operatorname{Tr}(\mathbb E[G\mid y]/r-I)^2}"

@@ -13,7 +13,8 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from attlas import tokens
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Undecided, mean, resampled
-from attlas.claims.figure import COLOURS, MARKERS, drawn, panels
+from attlas.claims.figure import distinct, drawn, finished, panels
+from attlas.claims.finding import off
 from attlas.claims.mutation import Mutation
 from attlas.claims.recovery.kit.laws import exponential_over_power, slope_of
 from attlas.claims.series import Series, gather
@@ -148,9 +149,10 @@ def finding(numbers: Numbers) -> str:
     name = next((name for name in numbers if name.endswith(" k=2 d=8 s=3 rate") and "0.1" in name), None)
     if name is None:
         raise LookupError("rate")
-    low, high = (np.exp(-numbers[name] + sign * numbers[f"{name} ±"]) for sign in (-1, 1))
+    factor = np.exp(-numbers[name])
     return (
-        f"Every further head divides the share of examples on which all heads agree to 0.1 by {low:.2f} to {high:.2f};"
+        f"Every further head divides the share of examples on which all heads agree to 0.1 by {factor:.2f}"
+        f" {off(factor * numbers[f'{name} ±'])};"
         f" independent heads would by {np.exp(-numbers[f'{name} of independent heads']):.2f}"
     )
 
@@ -172,10 +174,9 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     figure, (axis,) = panels(1, width=6)
     for i, one in enumerate(series(measurements)):
         label = f"window {one.settings['window']:g}, k = {one.settings['k']}, s = {one.settings['scale']:g}"
-        drawn(axis, one, label, color=COLOURS[i % len(COLOURS)], fmt=MARKERS[i % len(MARKERS)])
+        drawn(axis, one, label, **distinct(i))
     axis.set(xlabel="heads m", ylabel="share of rows that agree", yscale="log")
-    axis.legend(frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:

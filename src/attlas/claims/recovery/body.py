@@ -9,7 +9,8 @@ from pydantic import Field, PositiveFloat
 
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Exact, Undecided, mean, share
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
+from attlas.claims.figure import THEORY, distinct, drawn, finished, panels
+from attlas.claims.finding import interval
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.recovery.kit.tasks import planted
 from attlas.claims.series import Series, gather
@@ -145,15 +146,15 @@ def finding(numbers: Numbers) -> str:
     few, many = (next((n for n in numbers if n.endswith(f"n={size} {SHARE}")), None) for size in (FEW, MANY))
     if few is None or many is None:
         raise LookupError(SHARE)
-    inside, whole, needed = (
-        [numbers[name.replace(SHARE, what)] for name in (few, many)]
-        for what in (SHARE, WHOLLY, "slack that a head needs, median")
+    inside, whole = (
+        [interval(numbers, name.replace(SHARE, what), form) for name in (few, many)]
+        for what, form in ((SHARE, ".1%"), (WHOLLY, ".0%"))
     )
+    needed = [numbers[name.replace(SHARE, "slack that a head needs, median")] for name in (few, many)]
     return (
-        f"With a slack of one logit a true head satisfies {inside[0]:.1%} ± {numbers[f'{few} ±']:.1%} of a sculpted body's"
-        f" constraints from {FEW} examples, where {whole[0]:.0%} of heads satisfy all of them (the median head needs a slack"
-        f" of {needed[0]:.2g}), and {inside[1]:.1%} ± {numbers[f'{many} ±']:.1%} from {MANY}, where {whole[1]:.0%} do"
-        f" ({needed[1]:.2g})"
+        f"With a slack of one logit a true head satisfies {inside[0]} of a sculpted body's constraints from {FEW} examples,"
+        f" where {whole[0]} of heads satisfy all of them (the median head needs a slack of about {needed[0]:.2g}), and"
+        f" {inside[1]} from {MANY}, where {whole[1]} do (about {needed[1]:.2g})"
     )
 
 
@@ -176,7 +177,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         i = next(i for i, p in enumerate(shown) if p.model_dump(include=set(own)) == own)
         true = one.settings["head"] == "true"
         label = f"m = {own['heads']}, d = {own['d']}, k = {own['k']}, n = {own['n']}" if true else ""
-        style = {"color": COLOURS[i % len(COLOURS)], "fmt": MARKERS[i % len(MARKERS)]}
+        style = distinct(i)
         drawn(
             axis,
             one,
@@ -187,8 +188,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         )
     axis.axvline(SLACK, linestyle=":", **THEORY)
     axis.set(xlabel="slack in logits", ylabel="share of constraints that hold", xscale="log", ylim=(0, 1.02))
-    axis.legend(frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:

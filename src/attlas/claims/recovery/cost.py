@@ -10,7 +10,8 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Exact, Undecided, resampled, share, slope
-from attlas.claims.figure import drawn, panels, ticks
+from attlas.claims.figure import drawn, finished, panels, ticks
+from attlas.claims.lettering import powers
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.recovery.kit.figures import magnitude
 from attlas.claims.recovery.kit.laws import polynomial_over_exponential, slope_of
@@ -213,15 +214,19 @@ def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     return found
 
 
+WRITTEN = {"d": "token dimension d", "k": "tokens k", "heads": "heads m"}
+
+
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw a panel for each of d, k and m."""
     figure, axes = panels(3, width=3.6)
     for axis, one in zip(axes, series(measurements), strict=True):
         drawn(axis, one)
-        axis.set(xlabel="heads m" if one.x_name == "heads" else one.x_name, xscale="log")
+        axis.set(xlabel=WRITTEN[one.x_name], xscale="log")
         ticks(axis, one.x)
-    axes[0].set_ylabel("log₁₀ of the operations")
-    return figure
+        powers(axis.yaxis)
+    axes[0].set_ylabel("floating-point operations")
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -263,7 +268,7 @@ CLAIM = Claim(
     caption=(
         "Floating-point operations of variable projection until the residual is 1e-10, on a logarithmic scale,"
         " against the dimension of tokens, their number and the number of heads: means over layers with standard"
-        " errors. On these axes a power law is a straight line."
+        " errors. Both axes are logarithmic, so that a power law is straight."
     ),
     finding=finding,
     differs=[

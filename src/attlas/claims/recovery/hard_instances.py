@@ -8,8 +8,8 @@ from pydantic import Field, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Exact, mean
-from attlas.claims.figure import THEORY, panels
-from attlas.claims.finding import ending
+from attlas.claims.figure import THEORY, finished, panels
+from attlas.claims.finding import interval
 from attlas.claims.learners import learner
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.recovery.kit.figures import runs, shifted
@@ -74,10 +74,15 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
 
 def finding(numbers: Numbers) -> str:
     """Return who finds which."""
-    best, worst = max(ending(numbers, "accuracy on the parity")), min(ending(numbers, "accuracy on the control"))
+    names = [name for name in numbers if name.endswith(("accuracy on the parity", "accuracy on the control"))]
+    if not names:
+        raise LookupError("accuracy")
+    best = interval(numbers, max((name for name in names if name.endswith("parity")), key=lambda name: numbers[name]))
+    worst = interval(numbers, min((name for name in names if name.endswith("control")), key=lambda name: numbers[name]))
     return (
-        f"Two layers of the same norms: of one every learner has the sign right at least {worst:.2f} of the time; the other"
-        f" hides a parity, on which no learner is right more than {best:.2f} of the time (chance is 0.50)"
+        "Two layers have the same norms, but only one is learned: on that one every learner has the sign of the output right"
+        f" at least {worst} of the time; the other hides a parity, and no learner has its sign right more than {best} of the"
+        " time (chance is 0.50)"
     )
 
 
@@ -106,13 +111,12 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
             right.errorbar(place.x, one.mean, yerr=one.standard_error, fmt=look.marker, color=look.colour, capsize=2)
     left.axhline(0.5, linestyle=":", **THEORY)
     left.set(xlabel="accuracy on the control", ylabel="accuracy on the parity", xlim=(0.4, 1.02), ylim=(0.3, 1.02))
-    left.legend(frameon=False, fontsize=9)
     right.axhline(0.5, linestyle=":", **THEORY)
     heads = sorted({m.point.heads for m in measurements})
     right.set_xticks(heads)
     right.set(xlabel="heads m", ylabel="accuracy on the parity")
     right.set(xlim=(heads[0] - 0.6, heads[-1] + 0.6), ylim=(0.3, 1.02))
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:

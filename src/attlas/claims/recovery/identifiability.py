@@ -9,7 +9,7 @@ from pydantic import Field
 
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Exact, Undecided
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, finished, panels
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.verdict import Test, Verdict, above, below, decide
 from attlas.numerics import stream
@@ -142,6 +142,17 @@ def finding(numbers: Numbers) -> str:
     )
 
 
+WRITTEN = {
+    "order": "heads in another order",
+    "split": "a head split in two",
+    "silent": "a head of value zero",
+    "cancelling": "two heads that cancel",
+    "opposite": "opposite heads, two tokens",
+    "sign": "a head of other sign, two tokens",
+}
+NOTHING = 1e-18  # where a difference of zero is drawn
+
+
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw every pair, by its kind."""
     figure, (axis,) = panels(1, width=6.5)
@@ -149,13 +160,12 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         (("functions", "functions"), ("canonical", "canonical forms"), ("at_three", "functions at length three"))
     ):
         rows = [PAIRS.index(m.point.pair) + 0.2 * (i - 1) for m in measurements]
-        values = [max(m.result[key], 1e-18) for m in measurements]
+        values = [max(m.result[key], NOTHING) for m in measurements]
         axis.plot(values, rows, MARKERS[i], color=COLOURS[i], alpha=0.6, label=label, markersize=4)
     axis.axvline(np.finfo(float).eps, linestyle="--", **THEORY)
     axis.set(xlabel="relative difference", xscale="log")
-    axis.set_yticks(range(len(PAIRS)), PAIRS)
-    axis.legend(frameon=False, fontsize=9)
-    return figure
+    axis.set_yticks(range(len(PAIRS)), [WRITTEN[pair] for pair in PAIRS])
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -201,9 +211,10 @@ CLAIM = Claim(
     id="recovery.identifiability",
     version=2,
     statement=(
-        "Different parameters can give the same layer (Bhattamishra et al. 2026). In six kinds of such pairs, d = 5, two of"
-        " them on sequences of two tokens only, both have the same canonical form to 1e-12, with the same function; a layer"
-        " whose query-key matrix is changed by a thousandth has another one, by at least a tenth of that."
+        "Different parameters can give the same layer (Bhattamishra et al. 2026). In six kinds of such pairs, d = 5,"
+        " two of them on sequences of two tokens only, both have the same canonical form to $10^{-12}$, with the same"
+        " function; a layer whose query-key matrix is changed by a thousandth has another one, by at least a tenth of"
+        " that."
     ),
     formula=(
         r"F_{\Theta,W}=F_{\Theta',W'}\;\Rightarrow\;\operatorname{canonical}(\Theta,W)=\operatorname{canonical}(\Theta',W');"
@@ -224,7 +235,8 @@ CLAIM = Claim(
     cost=cost,
     caption=(
         "Relative differences of two layers of the same function, by how their parameters differ: of their outputs, of their"
-        " canonical forms, and of their outputs on three tokens. The dashed line is the rounding of one number."
+        " canonical forms, and of their outputs on three tokens. The dashed line is the rounding of one number; no"
+        " difference at all is drawn at 1e-18."
     ),
     finding=finding,
     mutations=MUTATIONS,

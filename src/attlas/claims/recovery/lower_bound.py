@@ -9,7 +9,8 @@ from pydantic import Field, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Exact, Undecided, mean
-from attlas.claims.figure import THEORY, drawn, panels
+from attlas.claims.figure import THEORY, drawn, finished, panels
+from attlas.claims.finding import interval
 from attlas.claims.learners import learner
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.recovery.kit.parity import attempted, deviation, drawn_task
@@ -81,11 +82,11 @@ def finding(numbers: Numbers) -> str:
     """Return where learners fall to chance."""
     name = f"{learner('lbfgs').name} m={{}} accuracy on the parity"
     easy, hard = name.format(EASY), name.format(HARD)
-    control = numbers[f"{learner('lbfgs').name} m={HARD} accuracy on the control"]
+    control = interval(numbers, f"{learner('lbfgs').name} m={HARD} accuracy on the control")
     return (
         f"In the same budget L-BFGS has the sign of a parity of {EASY} coordinates right {numbers[easy]:.2f} ±"
         f" {numbers[f'{easy} ±']:.2f} of the time and that of {HARD} coordinates {numbers[hard]:.2f} ±"
-        f" {numbers[f'{hard} ±']:.2f} (chance is 0.50), but that of a control of the same norms {control:.2f}"
+        f" {numbers[f'{hard} ±']:.2f} (chance is 0.50), but that of a control of the same norms {control}"
     )
 
 
@@ -108,8 +109,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         drawn(axis, replace(one, theory=None), f"{learner(one.name).name}, {task}", **style)
     axis.axhline(0.5, linestyle=":", **THEORY)
     axis.set(xlabel="hidden coordinates m", ylabel="accuracy of the sign", ylim=(0.4, 1.02))
-    axis.legend(frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:

@@ -132,8 +132,8 @@ CLAIM = Claim(
     id="recovery.queries",
     version=2,
     statement=(
-        "A single head is recovered from d^2 + d value queries, as many as it has unknown numbers with one output: exactly"
-        " that many in every run, every entry to 1e-12, for d up to 40 (80 in the full tier)."
+        "A single head is recovered from $d^2 + d$ value queries, as many as it has unknown numbers with one output:"
+        " exactly that many in every run, every entry to $10^{-12}$, for d up to 40 (80 in the full tier)."
     ),
     formula=(
         r"f(e_j)=W_j,\qquad f([q+tv;\,q])=q^\top W+\sigma(t\,q^\top\Theta v)\;t\,v^\top W:"

@@ -157,8 +157,8 @@ CLAIM = Claim(
     id="recovery.queries-low-rank",
     version=2,
     statement=(
-        "A head of known rank r is recovered from 2rd + d value queries: exactly that many in every run, the query-key"
-        " matrix to 1e-8, for r up to 4 and d up to 40 (8 and 80 in the full tier)."
+        "A head of known rank r is recovered from $2rd + d$ value queries: exactly that many in every run, the"
+        " query-key matrix to $10^{-8}$, for r up to 4 and d up to 40 (8 and 80 in the full tier)."
     ),
     formula=r"\operatorname{rank}\Theta=r:\qquad\Theta=(\Theta V)(Q\Theta V)^{+}(Q\Theta),\quad 2rd+d\text{ queries}",
     source="bhattamishra2026provably proves O(rd) by compressed sensing; the sketch, and so the count, is ours",

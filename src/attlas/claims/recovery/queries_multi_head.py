@@ -9,8 +9,9 @@ from pydantic import Field, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Exact, Undecided, mean, share
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels, ticks
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import THEORY, distinct, drawn, finished, panels, ticks
+from attlas.claims.finding import ending, interval, span
+from attlas.claims.lettering import powers
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.recovery.kit.figures import curves, magnitude
 from attlas.claims.recovery.kit.tasks import oracle_of, query_layer
@@ -126,10 +127,10 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
 def finding(numbers: Numbers) -> str:
     """Return how often, and from how many queries."""
     return (
-        f"Isolating finds all heads of {numbers['share of layers found by isolating']:.0%} of"
+        f"Isolating finds all heads of {interval(numbers, 'share of layers found by isolating', '.0%')} of"
         f" {numbers['layers']:.0f} layers, their number unknown; where there are five heads, copies of tokens find"
-        f" {numbers['share of hard layers found by copies of tokens']:.0%} and as many ordinary queries"
-        f" {numbers['share of hard layers found by ordinary queries']:.0%}"
+        f" {interval(numbers, 'share of hard layers found by copies of tokens', '.0%')} and as many ordinary queries"
+        f" {interval(numbers, 'share of hard layers found by ordinary queries', '.0%')}"
     )
 
 
@@ -160,18 +161,16 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     figure, (left, right) = panels(2)
     found = series(measurements)
     curves(left, [one for one in found if one.y_name.startswith("queries") and one.name == NAMES["isolate"]])
-    for i, one in enumerate(one for one in found if one.y_name.startswith("log10")):
-        label = f"{one.name}, d = {one.settings['d']}" + (", 4 outputs" if one.settings["outputs"] == 4 else "")
-        look = {"color": COLOURS[i % len(COLOURS)], "fmt": MARKERS[list(NAMES.values()).index(one.name)]}
-        drawn(right, one, label, linestyle="none", **look)
-    right.legend(frameon=False, fontsize=7)
+    for one in (one for one in found if one.y_name.startswith("log10")):
+        drawn(right, one, linestyle="none", **distinct(list(NAMES.values()).index(one.name)))
     left.axhline(1.0, linestyle=":", **THEORY)
     left.set(xlabel="heads H", ylabel="queries / (4Hd² - 2H + 1)", xscale="log")
     right.axhline(magnitude(SUCCESS), linestyle=":", **THEORY)
-    right.set(xlabel="heads H", ylabel="log₁₀ of the error of the parameters", xscale="log")
+    right.set(xlabel="heads H", ylabel="error of the parameters", xscale="log")
+    powers(right.yaxis)
     for axis in (left, right):
         ticks(axis, [m.point.heads for m in measurements])
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -237,11 +236,11 @@ CLAIM = Claim(
     id="recovery.queries-multi-head",
     version=4,
     statement=(
-        "By saturating and isolating, all heads of at least 80 % of random layers (2 to 8 heads, d = 4 to 8, one output) are"
-        " recovered to 1e-6 from value queries, their number unknown, from d = 8 on with less than 0.7 of the 4Hd^2 - 2H + 1"
-        " queries of Kim, Kim and Guo (2026). Interpolation over copies of tokens in double precision, and a fit of as many"
-        " ordinary queries (three starts, 60 steps), recover more than half of the layers with two heads, d = 4, and less"
-        " than half with five heads, d = 6."
+        "By saturating and isolating, all heads of at least 80 % of random layers (2 to 8 heads, d = 4 to 8, one"
+        " output) are recovered to $10^{-6}$ from value queries, their number unknown, from d = 8 on with less than 0.7"
+        " of the $4Hd^2 - 2H + 1$ queries of Kim, Kim and Guo (2026). Interpolation over copies of tokens in double"
+        " precision, and a fit of as many ordinary queries (three starts, 60 steps), recover more than half of the"
+        " layers with two heads, d = 4, and less than half with five heads, d = 6."
     ),
     formula=(
         r"f([b+u;\,b])=b^\top\sum_{i=1}^{H}W_i+\sum_{i=1}^{H}\sigma(b^\top\Theta_i u)\,u^\top W_i,"

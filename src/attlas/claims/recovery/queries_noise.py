@@ -10,7 +10,9 @@ from pydantic import PositiveFloat, PositiveInt
 
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Undecided, mean
-from attlas.claims.figure import THEORY, panels
+from attlas.claims.figure import THEORY, finished, panels
+from attlas.claims.finding import interval
+from attlas.claims.lettering import powers
 from attlas.claims.mutation import Mutation, scaled
 from attlas.claims.recovery.kit.figures import curves, magnitude
 from attlas.claims.recovery.kit.tasks import oracle_of, query_layer
@@ -141,9 +143,8 @@ def _slope(pairs: Iterable[tuple[float, float]]) -> float:
 def finding(numbers: Numbers) -> str:
     """Return what noise costs."""
     return (
-        f"The error of a recovered head is {numbers['error over noise, median']:.1f} times the noise of the answers; its"
-        f" square is {numbers['squared error over theory']:.2f} ± {numbers['squared error over theory ±']:.2f} of what"
-        " first-order theory says"
+        f"The error of a recovered head is about {numbers['error over noise, median']:.0f} times the noise of the answers in"
+        f" the median; its square is {interval(numbers, 'squared error over theory')} of what first-order theory says"
     )
 
 
@@ -171,8 +172,10 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     noise = sorted({magnitude(m.point.noise) for m in measurements})
     axis.plot(noise, noise, label="the noise itself", linestyle="--", **THEORY)
     curves(axis, series(measurements))
-    axis.set(xlabel="log₁₀ of the noise of the oracle", ylabel="log₁₀ of the relative error of Θ")
-    return figure
+    axis.set(xlabel="noise of the oracle", ylabel="relative error of Theta")
+    for one in (axis.xaxis, axis.yaxis):
+        powers(one)
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -207,9 +210,9 @@ CLAIM = Claim(
     id="recovery.queries-noise",
     version=2,
     statement=(
-        "The error of a head recovered from noisy value queries is proportional to the noise (exponent 1 to 2 %, noise 1e-8"
-        " to 1e-3 of the answers), with the factor of first-order perturbation theory (5 %), and falls as the square root of"
-        " the repeats (exponent 1/2 to 10 %); d = 10."
+        "The error of a head recovered from noisy value queries is proportional to the noise (exponent 1 to 2 %, noise"
+        " $10^{-8}$ to $10^{-3}$ of the answers), with the factor of first-order perturbation theory (5 %), and falls"
+        " as the square root of the repeats (exponent 1/2 to 10 %); d = 10."
     ),
     formula=(
         r"\text{answer}=f(X)+\varepsilon\,|f(X)|\,\xi:"

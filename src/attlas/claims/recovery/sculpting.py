@@ -9,7 +9,8 @@ from pydantic import Field, PositiveFloat
 
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Exact, mean
-from attlas.claims.figure import COLOURS, THEORY, panels, ticks
+from attlas.claims.figure import COLOURS, THEORY, finished, panels, ticks
+from attlas.claims.finding import factors, named
 from attlas.claims.learners import LEARNERS, Learner
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.recovery.kit.tasks import planted
@@ -108,19 +109,26 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
 
 def finding(numbers: Numbers) -> str:
     """Return how much the body tells."""
-    name, gain = next(((k, v) for k, v in numbers.items() if k.endswith("log random_span/sculpted")), ("", 0.0))
-    if not name:
-        raise LookupError("log random_span/sculpted")
-    low, high = (np.exp(gain + sign * numbers[f"{name} ±"]) for sign in (-1, 1))
+    names = named(numbers, end="log random_span/sculpted")
+    where = f"{len(names)} settings" if len(names) > 1 else "the one setting tried"
     return (
-        f"Before any polish, the best heads in a sculpted body leave a residual {np.exp(gain):.1f} times ({low:.1f} to"
-        f" {high:.1f}) smaller than those that the same search finds with a random span"
+        "Before any polish, the residual of the best heads that a search finds is"
+        f" {factors(numbers, names, '.1f')} times as large with a random span as in the sculpted body, in {where}"
     )
 
 
 def ours(numbers: Numbers) -> str:
     """Return that it works, and is not needed."""
     return f"{finding(numbers)}. Yet random starts do as well after the polish: see recovery.multi-head"
+
+
+def _named(point: Point, points: Sequence[Point]) -> str:
+    shown = {"m": "heads", "d": "d", "k": "k"}
+    if len({(p.heads, p.d, p.k) for p in points}) < len(points):
+        shown |= {
+            sign: key for sign, key in {"s": "scale", "n": "n"}.items() if len({getattr(p, key) for p in points}) > 1
+        }
+    return ", ".join(f"{sign} = {getattr(point, key):g}" for sign, key in shown.items())
 
 
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
@@ -134,8 +142,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         )
     left.set(xlabel="relative residual before any polish", xscale="log")
     ticks(left, (0.01, 0.03, 0.1, 0.3, 1))
-    left.set_yticks(range(len(points)), [f"m={p.heads} d={p.d} k={p.k}" for p in points])
-    left.legend(frameon=False, fontsize=9)
+    left.set_yticks(range(len(points)), [_named(point, points) for point in points])
     right.plot(
         [m.result["gap"] for m in measurements],
         [m.result["cosine"] for m in measurements],
@@ -144,7 +151,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     )
     right.axvline(2.0, linestyle=":", **THEORY)
     right.set(xlabel="gap of the eigenvalues", ylabel="cosine of the span to the truth", xscale="log", ylim=(0, 1.05))
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:

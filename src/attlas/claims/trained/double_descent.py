@@ -15,7 +15,9 @@ from attlas import aim
 from attlas.claims.aim.kit import HOLLOW, errors, points
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Exact, mean
-from attlas.claims.figure import COLOURS, THEORY, drawn, panels
+from attlas.claims.figure import COLOURS, THEORY, drawn, finished, panels
+from attlas.claims.finding import off
+from attlas.claims.lettering import name_ends
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series
 from attlas.claims.trained.kit import TOLERANCE, Array, size_of
@@ -197,9 +199,10 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     first = measurements[0].point
     channel = aim.Linear(1, first.noise)
     reached = measurements[0].result["alphas"]
-    alphas = np.linspace(float(reached[0]), float(reached[-1]), 61)
+    edge, _ = aim.interpolation_threshold(channel, first.rho)
+    alphas = np.union1d(np.linspace(float(reached[0]), float(reached[-1]), 61), [edge])  # with the peak itself
     curves = aim.trained_curve(channel, alphas, first.rho, [0.0, first.decay])["mse"].values
-    axis.plot(alphas, curves[0], linestyle=":", **THEORY, label="decay to 0, theory")
+    axis.plot(alphas, curves[0], linestyle=":", **THEORY, label="decay to 0")
     axis.plot(alphas, curves[1], color=COLOURS[1], label=f"decay {first.decay:g}")
     few = alphas[::4]  # the best decay takes a third of a second each, and its error is smooth
     axis.plot(few, [aim.best_decay(channel, a, first.rho).mse for a in few], color=COLOURS[0], label="best decay")
@@ -210,9 +213,9 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     ]:
         main = mine.settings["d"] == largest
         drawn(axis, points(mine), color=colour, **({"label": ""} if main else HOLLOW))
-    axis.set(xlabel="samples over d²", ylabel="error of the query-key matrix", ylim=(0, 2.5 * float(curves[1].max())))
-    axis.legend(frameon=False, fontsize=9)
-    return figure
+    axis.set(xlabel="samples over d²", ylabel="error of the query-key matrix", yscale="log")
+    name_ends(axis)
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -226,11 +229,12 @@ def finding(numbers: Numbers) -> str:
     place, wide = (numbers[f"place of the peak over the theory's{end}"] for end in ("", " ±"))
     height, tall = (numbers[f"height of the peak over the theory's{end}"] for end in ("", " ±"))
     left = numbers["share of the peak that the best decay leaves, over the theory's"]
-    left *= numbers["predicted share that the best decay leaves"]
+    wide_left = numbers["share of the peak that the best decay leaves, over the theory's ±"]
+    left, wide_left = (x * numbers["predicted share that the best decay leaves"] for x in (left, wide_left))
     return (
         "More data can hurt: with little decay the error peaks near the interpolation threshold, at"
         f" {place:.2f} ± {wide:.2f} of the predicted number of samples, {height:.2f} ± {tall:.2f} times as high as"
-        f" predicted; the best decay leaves {left:.0%} of it"
+        f" predicted; the best decay leaves {left:.0%} {off(wide_left, '.0%')} of it"
     )
 
 
@@ -272,8 +276,9 @@ CLAIM = Claim(
     draw=draw,
     cost=cost,
     caption=(
-        "Error of the query-key matrix against the number of samples over d²: with a small decay, and at the peak with the"
-        " best one, hollow marks for smaller d. Lines are the predicted errors of both, of decay tending to 0 (dotted) and"
+        "Error of the query-key matrix against the number of samples over d², on a logarithmic scale: with a small decay,"
+        " and at the peak with the best one, hollow marks for smaller d. Lines are the predicted errors of both, of decay"
+        " tending to 0 (dotted) and"
         " of the best learner (dashed). Points are means over data sets with standard errors."
     ),
     finding=finding,

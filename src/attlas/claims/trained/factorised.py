@@ -14,8 +14,8 @@ from attlas import aim
 from attlas.claims.aim.kit import points
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Exact, finite_size
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, filled_and_hollow, finished, panels
+from attlas.claims.finding import interval, named, off, span
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
 from attlas.claims.trained.kit import power_of, predicted, scale_of, size_of
@@ -24,6 +24,7 @@ from attlas.claims.verdict import Test, Verdict, about, above, decide
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+WRITTEN = {"W W^T": "$W$", "entries of S": "the entries of $S$"}
 STUDENTS = {"factorised": "W W^T", "entrywise": "entries of S"}
 QUANTITIES = {
     "factorised": ("error", "share"),
@@ -163,19 +164,27 @@ def _settings(point: Point) -> dict[str, float]:
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw the errors of both students with both theories, and every quantity over its prediction."""
     figure, (left, right) = panels(2)
-    for i, mine in enumerate(_errors(measurements)):
-        drawn(left, points(mine), mine.name, color=COLOURS[i], fmt=MARKERS[i])
+    settings = [_settings(m.point) for m in measurements]
+    first = settings[0]
+    for mine in _errors(measurements):
+        i, main = list(STUDENTS.values()).index(mine.name), mine.settings == first
+        look = {"color": COLOURS[i], "fmt": MARKERS[i], "markerfacecolor": COLOURS[i] if main else "white"}
+        drawn(left, points(mine), f"decay on {WRITTEN[mine.name]}" if main else "", **look)
         if mine.theory:
             left.axhline(mine.theory[0], **(THEORY | {"color": COLOURS[i]}))
     left.set(xlabel="1/d", ylabel="error of the query-key matrix", xlim=(0, None), ylim=(0, None))
-    left.legend(frameon=False, fontsize=9)
-    for i, mine in enumerate(_ratios(measurements)):
+    ratios = _ratios(measurements)
+    names = list(dict.fromkeys(mine.name for mine in ratios))
+    for mine in ratios:
+        i, main = names.index(mine.name), mine.settings == first
+        look = {"color": COLOURS[i], "fmt": MARKERS[i], "markerfacecolor": COLOURS[i] if main else "white"}
         beside = (3e-4 * (i - 2.5)).__add__
-        drawn(right, points(mine, beside), mine.name, color=COLOURS[i % len(COLOURS)], fmt=MARKERS[i % len(MARKERS)])
+        drawn(right, points(mine, beside), mine.name.replace("W W^T", "$WW^T$") if main else "", **look)
+    if other := next((one for one in settings if one != first), None):
+        filled_and_hollow(left, *(f"alpha = {one['alpha']:g}, decay {one['decay']:g}" for one in (first, other)))
     right.axhline(1, **THEORY)
     right.set(xlabel="1/d", ylabel="simulation / theory", xlim=(0, None))
-    right.legend(frameon=False, fontsize=7)
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -186,11 +195,12 @@ def cost(point: Point) -> Cost:
 
 def finding(numbers: Numbers) -> str:
     """Say what the factors are worth."""
-    gain, off = numbers[f"predicted {RATIO}"], ending(numbers, f"{RATIO}{OVER}")[0]
-    wide = ending(numbers, f"{RATIO}{OVER} ±")[0]
+    over = named(numbers, end=f"{RATIO}{OVER}")[0]
+    predicted = numbers[f"predicted {RATIO}"]
+    gain, half = predicted * numbers[over], off(predicted * numbers[f"{over} ±"])
     return (
-        f"What is decayed decides what is learned: with decay on the entries of S the error is {gain * off:.2f} times that"
-        f" with decay on W, {off:.2f} ± {wide:.2f} of what the two theories say"
+        f"What is decayed decides what is learned: with decay on the entries of S the error is {gain:.2f} {half} times that"
+        f" with decay on W, {interval(numbers, over)} of what the two theories say"
     )
 
 
@@ -212,9 +222,10 @@ CLAIM = Claim(
     id="trained.factorised",
     version=2,
     statement=(
-        "Decay on W, S = W W^T, acts as a trace penalty (Boncoraglio et al. 2025) and the same decay on the entries of S as"
-        " ridge regression (Hastie et al. 2022): on the same data the errors of the two students, and their ratio, tend to"
-        " their own theory's to 10 %, the trace of the second and the shares of non-zero or negative eigenvalues to 8 %."
+        r"Decay on $W$, $S = W\,W^\top$, acts as a trace penalty (Boncoraglio et al. 2025) and the same decay on the"
+        " entries of $S$ as ridge regression (Hastie et al. 2022): on the same data the errors of the two students, and"
+        " their ratio, tend to their own theory's to 10 %, the trace of the second and the shares of non-zero or"
+        " negative eigenvalues to 8 %."
     ),
     formula=(
         r"\lambda d\operatorname{Tr}S:\ \hat S=(R-\theta)_{+};\qquad\tfrac{\lambda d}{2}\lVert S\rVert^2:\ \hat S="

@@ -15,8 +15,8 @@ from attlas import aim
 from attlas.aim.minimise import Problem
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep, Unfinished
 from attlas.claims.estimate import Exact, Undecided, finite_size, mean
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, panels
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, finished, panels
+from attlas.claims.finding import ending, factors, named, span, spans
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.trained.kit import constraints, extreme_trace, size_of
 from attlas.claims.verdict import Test, Verdict, above, below, decide
@@ -118,7 +118,7 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for axis, suffix, what in ((left, "", "error"), (right, "_trace", "trace over d")):
         least = [m.result[f"least{suffix}"] for m in measurements]
         for i, name in enumerate(STARTS):
-            label = f"{name} start"
+            label = "start like the prior" if name == "prior" else "small start"
             axis.plot(
                 least,
                 [m.result[f"{name}{suffix}"] for m in measurements],
@@ -128,9 +128,8 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
                 label=label,
             )
         axis.axline((min(least), min(least)), slope=1, **THEORY)
-        axis.set(xlabel=f"{what}, smallest trace", ylabel=f"{what}, descent without decay")
-    left.legend(frameon=False, fontsize=9)
-    return figure
+        axis.set(xlabel=f"{what}, smallest trace", ylabel=f"{what}, descent")
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -143,13 +142,10 @@ def cost(point: Point) -> Cost:
 
 def finding(numbers: Numbers) -> str:
     """Say how far descent stays from the smallest trace."""
-    traces, wide = ending(numbers, TRACES), max(ending(numbers, f"{TRACES} ±"))
-    apart = [value for name, value in numbers.items() if name.endswith(ERRORS) and "small start" not in name]
-    if not apart:
-        raise LookupError(ERRORS)
+    apart = named(numbers, end=ERRORS)
     return (
         "Without decay, gradient descent does not find the solution of the smallest trace: from a start like the prior its"
-        f" trace is {span(traces)} ± {wide:.2f} times the smallest and its error {span(np.exp(apart))} times as large, on"
+        f" trace is {spans(numbers, TRACES)} times the smallest, and its error {factors(numbers, apart)} times as large, on"
         " the same data"
     )
 

@@ -14,8 +14,8 @@ from attlas import aim
 from attlas.claims.aim.kit import errors, points
 from attlas.claims.claim import Claim, Cost, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Exact, Undecided, finite_size, mean
-from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, panels
-from attlas.claims.finding import ending, span
+from attlas.claims.figure import COLOURS, MARKERS, THEORY, drawn, finished, panels
+from attlas.claims.finding import off, span, spans
 from attlas.claims.learners import learner
 from attlas.claims.mutation import Mutation, changed, scaled
 from attlas.claims.series import Series, gather
@@ -97,6 +97,9 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
     return decide(tests, reason)
 
 
+WRITTEN = {"error": "test error", "training": "training error"}
+
+
 def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     """Errors of the convex solution against alpha; errors, rank and trace over the theory's against 1/d."""
     convex = [m for m in measurements if not m.point.descent]
@@ -119,17 +122,22 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     for mine in _ratios([m for m in measurements if not m.point.descent]):
         i = list(WITHIN).index(mine.name)
         beside = (2e-4 * (i - 1.5)).__add__
-        drawn(left, points(mine, beside), "" if i in named else mine.name, color=COLOURS[i], fmt=MARKERS[i])
+        drawn(
+            left,
+            points(mine, beside),
+            "" if i in named else WRITTEN.get(mine.name, mine.name),
+            color=COLOURS[i],
+            fmt=MARKERS[i],
+        )
         named.add(i)
     left.axhline(1, **THEORY)
     left.set(xlabel="1/d", ylabel="simulation / theory", xlim=(0, None))
-    left.legend(frameon=False, fontsize=9)
     pairs = [(m.result["plain_error"], m.result["descended_error"]) for m in measurements if m.point.descent]
     look = learner("trained")
     right.plot(*zip(*pairs, strict=True), look.marker, color=look.colour, alpha=0.6)
     right.axline((0, 0), slope=1, **THEORY)
     right.set(xlabel="error of the convex solution", ylabel="error of descent", xlim=(0, None), ylim=(0, None))
-    return figure
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
@@ -140,10 +148,11 @@ def cost(point: Point) -> Cost:
 
 def finding(numbers: Numbers) -> str:
     """Say how near descent comes to the convex solution, and that to the theory."""
-    apart, wide = numbers["distance of descent from the convex solution"], max(ending(numbers, f"{OVER} ±"))
+    apart, close = (numbers[f"distance of descent from the convex solution{end}"] for end in ("", " ±"))
     return (
-        f"Training with weight decay has a theory: descent ends within {apart:.2%} of the solution of a convex problem,"
-        f" whose errors, rank and trace tend to {span(ending(numbers, OVER))} times the predicted ones (± {wide:.2f})"
+        f"Training with weight decay has a theory: descent ends within {apart:.2%} {off(close, '.2%')} of the"
+        f" solution of a convex problem, whose errors, rank and trace tend to {spans(numbers, OVER)} times the predicted"
+        " ones"
     )
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attlas.claims.figure import COLOURS, MARKERS, drawn, panels, ticks
+from attlas.claims.figure import distinct, drawn, finished, panels, ticks
 from attlas.claims.learners import learner
+from attlas.claims.lettering import name_ends, powers
 from attlas.claims.series import Series
 
 if TYPE_CHECKING:
@@ -27,21 +28,21 @@ def curves(axis: "Axes", series: Sequence[Series]) -> None:
     varied = [key for key in series[0].settings if len({one.settings[key] for one in series}) > 1] if series else []
     for i, one in enumerate(series):
         label = ", ".join(f"{_SHORT.get(key, key)} = {one.settings[key]:g}" for key in varied)
-        drawn(axis, one, label, color=COLOURS[i % len(COLOURS)], fmt=MARKERS[i % len(MARKERS)])
-    if varied:
-        axis.legend(frameon=False, fontsize=9)
+        drawn(axis, one, label, **distinct(i))
 
 
 def each_against_x(series: Sequence[Series]) -> "Figure":
-    """Return a figure with a panel for every y of the series, x on a logarithmic axis."""
+    """Return a figure with a panel for every y of the series, a power of ten each, against d; both axes logarithmic."""
     names = list(dict.fromkeys(one.y_name for one in series))
     figure, axes = panels(len(names))
     for axis, name in zip(axes, names, strict=True):
         mine = [one for one in series if one.y_name == name]
         curves(axis, mine)
-        axis.set(xlabel=mine[0].x_name, ylabel=name.replace("log10", "log₁₀"), xscale="log")
+        axis.set(xlabel="token dimension d", ylabel=name.removeprefix("log10 of the "), xscale="log")
+        powers(axis.yaxis)
+        name_ends(axis)
         ticks(axis, (x for one in mine for x in one.x))
-    return figure
+    return finished(figure)
 
 
 def shifted(series: Series, by: float) -> Series:

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from attlas.claims.claim import Cost, Measurement, Numbers, Result, Settings
 from attlas.claims.estimate import Exact, share
-from attlas.claims.figure import THEORY, drawn, panels
-from attlas.claims.finding import span
+from attlas.claims.figure import THEORY, drawn, finished, panels
+from attlas.claims.finding import interval
 from attlas.claims.learners import learner
+from attlas.claims.lettering import powers
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.recovery.kit.figures import magnitude, runs, shifted
 from attlas.claims.recovery.kit.tasks import LEARNERS, SUCCESS, Budget, Name, planted
@@ -30,8 +32,8 @@ SHARP = 10.0  # logits with a larger standard deviation are sharp
 ALL = "share found by variable projection in all settings"
 CAPTION = (
     "Error of every learner on fresh examples, on a logarithmic scale, against the number of heads: each run faintly, and"
-    " means with standard errors. A run below the dotted line has found the layer. With five examples there are fewer"
-    " outputs than parameters, and no learner can find it."
+    " means with standard errors. A run below the dotted line has found the layer. With the fewest examples there are"
+    " fewer outputs than parameters, and no learner can find it."
 )
 
 
@@ -91,10 +93,11 @@ def finding(tokens: str) -> Callable[[Numbers], str]:
     def said(numbers: Numbers) -> str:
         trials = numbers[f"{ALL}, trials"]
         found = (
-            f"From random {tokens} tokens variable projection finds {numbers[ALL] * trials:.0f} of {trials:.0f} layers"
+            f"From random {tokens} tokens variable projection finds {numbers[ALL] * trials:.0f} of {trials:.0f} layers,"
+            f" {interval(numbers, ALL, '.0%')}"
         )
-        adam = [value for name, value in numbers.items() if _sharp(name)]
-        return f"{found}; where logits are sharp, Adam finds {span(adam, '.0%')}" if adam else found
+        adam = max((name for name in numbers if _sharp(name)), key=lambda name: numbers[name], default="")
+        return f"{found}; where logits are sharp, Adam finds {interval(numbers, adam, '.0%')}" if adam else found
 
     return said
 
@@ -159,10 +162,12 @@ def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
 def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
     """Draw a panel for every setting but the heads."""
     settings = list(dict.fromkeys(tuple(_setting(m.point).items()) for m in measurements))
-    figure, axes = panels(len(settings), width=max(3.4, 6 / len(settings)))
+    columns = 4 if len(settings) > 6 else 3
+    figure, axes = panels(len(settings), width=max(3.4, 6 / len(settings)), height=3.2, columns=columns)
+    reached = [value for m in measurements if isfinite(value := magnitude(m.result["error"]))]
     for axis, setting in zip(axes, settings, strict=True):
         mine = [m for m in measurements if tuple(_setting(m.point).items()) == setting]
-        for i, name in enumerate(LEARNERS):
+        for i, name in enumerate((*LEARNERS, "sculpt")):
             aside = 0.15 * (i - 1)
             own = [m for m in mine if m.point.learner == name]
             runs(axis, [m.point.heads + aside for m in own], [magnitude(m.result["error"]) for m in own], name)
@@ -174,21 +179,22 @@ def draw(measurements: Sequence[Measurement[Point]]) -> "Figure":
         heads = sorted({m.point.heads for m in mine})
         axis.set(xlabel="heads m", xlim=(heads[0] - 0.6, heads[-1] + 0.6))
         axis.set_xticks(heads)
-    axes[0].set_ylabel("log₁₀ of the error on fresh examples")
-    axes[0].legend(frameon=False, fontsize=9)
-    return figure
+        powers(axis.yaxis, reached)
+    for axis in axes[::columns]:
+        axis.set_ylabel("error on fresh examples")
+    return finished(figure)
 
 
 def cost(point: Point) -> Cost:
     """Expect few steps of variable projection; all batches of Adam; all iterations of L-BFGS if logits are sharp."""
     work = point.heads * point.k * point.d * (point.d + point.k)
     if point.learner == "adam":
-        return Cost(3e-4 * point.adam_steps * (1 + work / 500), 200_000_000)
+        return Cost(1e-4 * point.adam_steps * (1 + work / 600), 200_000_000)
     if point.learner == "lbfgs":
         iterations = 1500 if point.scale > SHARP else 200
-        return Cost(iterations * (3e-4 + 1.5e-8 * point.n * work), 200_000_000)
+        return Cost(iterations * (1e-4 + 1.7e-9 * point.n * work), 200_000_000)
     unknowns = point.heads * point.d**2
-    return Cost(0.02 + 15 * (5e-10 * point.n * point.k * unknowns**2 + 5e-4 * point.heads**2), 200_000_000)
+    return Cost(0.02 + 15 * (1.2e-10 * point.n * point.k * unknowns**2 + 3e-4 * point.heads**2), 200_000_000)
 
 
 def label(point: Point) -> str:

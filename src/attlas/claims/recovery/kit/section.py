@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attlas.claims.figure import COLOURS, THEORY
+from attlas.claims.figure import COLOURS, THEORY, finished
 from attlas.errors import InputError
 from attlas.inputs import integer
-from attlas.recovery.layer import HasLayer, layer_of
+from attlas.recovery.comparison import HasLayer, layer_of
 from attlas.recovery.sculpt import Sculpted
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def section(found: Sculpted, truth: HasLayer | None = None, slabs: int = 300) ->
     for name, (_, mark, colour) in heads.items():
         axis.plot(*places[name].T, mark, color=colour, markersize=9, fillstyle="none", label=f"{name} heads")
     axis.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="flattest direction", ylabel="next flattest")
-    axis.legend(frameon=False, fontsize=9)
-    return figure
+    return finished(figure)
 
 
 def _lines(axis: Any, normals: Any, levels: Any, origin: Any, plane: Any, reach: float, style: str) -> None:
