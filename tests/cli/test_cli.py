@@ -53,6 +53,7 @@ def test_list_and_show(attlas, tmp_path):
     shown = json.loads(attlas("show", "features.invariance", "--json").stdout)
     assert shown["rerun"] == "attlas run features.invariance --quick --seed 0"
     told = attlas("show", "features.invariance").stdout
+    assert "30 points; came with attlas: 30/30" in told
     assert "Verdict (results that came with attlas): supported" in told
     assert "\nDesign: " in told
     assert "\nWould not see: " in told
@@ -265,9 +266,15 @@ def test_a_sweep_has_a_verdict_and_a_page_of_its_own(attlas_here, fast, tmp_path
     text = (tmp_path / page).read_text()
     assert "<svg" in text
     assert "attlas run test.fast --full --seed 0 --set i=30:60:3 --seeds 2" in text
+    assert "A sweep with settings of its own: <code>--set i=30:60:3 --seeds 2</code>" in text
     assert (tmp_path / page).with_suffix(".csv").exists()
     other = json.loads(attlas_here("report", "test.fast", "--full", "--json", "--sweep", "i=1", "--out", "site").stdout)
     assert other["pages"] != [page]
+    seeds = attlas_here("report", "test.fast", "--full", "--json", "--seeds", "1", "--out", "site").stdout
+    text = (tmp_path / json.loads(seeds)["pages"][0]).read_text()
+    assert (
+        "A sweep with settings of its own: <code>--seeds 1</code>" in text
+    )  # not to be taken for the claim's own page
 
 
 def test_show_tells_what_reproducing_takes(attlas_here, fast):
@@ -381,3 +388,15 @@ def _read(handle):
         return os.read(handle, 4096)
     except OSError:  # the other end is closed
         return b""
+
+
+def test_no_margin_is_printed_where_nothing_is_decided(attlas_here):
+    """risk-bound is inconclusive at the full tier by the results that come with attlas; queries is supported."""
+    shown = attlas_here("show", "features.risk-bound", "--full").stdout
+    assert "Verdict (results that came with attlas): inconclusive" in shown
+    assert "Margin" not in shown
+    decided = attlas_here("show", "recovery.queries", "--full").stdout
+    assert re.search(r"Margin: [\d.]+ orders of magnitude", decided)
+    told = json.loads(attlas_here("show", "features.risk-bound", "--full", "--json").stdout)
+    assert told["status"] == "inconclusive"
+    assert told["strength"] is told["unit"] is None

@@ -38,6 +38,21 @@ def test_a_file_of_examples_becomes_a_layer(task):
     assert recovery.parameter_error(found, truth) < 1e-9
 
 
+def test_biases_and_masks_of_a_file_are_found(task):
+    folder, truth, X = task
+    truth = recovery.Layer(truth.Theta, truth.W, 0.5 * np.ones((2, 4)), np.ones(4), causal=True)
+    padding = np.arange(3) >= stream(0, "lengths").integers(2, 4, len(X))[:, None]
+    np.savez(folder / "model.npz", X=X, Y=truth(X, padding=padding), padding=padding)
+    without = run("model.npz", "--heads", 2, "--causal", "--max-starts", 2, cwd=folder)
+    assert without.returncode == 1
+    assert "try --bias" in without.stdout
+    done = run("model.npz", "--heads", 2, "--bias", "--causal", "--out", "layer.npz", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    with np.load(folder / "layer.npz") as file:
+        found = recovery.Layer(**file, causal=True)
+    assert recovery.parameter_error(found, truth) < 1e-9
+
+
 def test_an_unmet_certificate_is_exit_one_and_json_says_why(task):
     folder, _, X = task
     np.savez(folder / "noise.npz", X=X, Y=stream(0, "noise").standard_normal((300, 3, 2)))

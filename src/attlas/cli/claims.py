@@ -27,7 +27,7 @@ from attlas.cli.options import (
     parse_pairs,
     tier_of,
 )
-from attlas.cli.printing import brief, print_claims, print_json, print_power, print_verdicts
+from attlas.cli.printing import brief, echo, print_claims, print_json, print_power, print_verdicts
 from attlas.errors import InputError
 
 
@@ -54,6 +54,7 @@ def show(
 ) -> None:
     """Show one claim: source, settings, cost, verdict and the numbers that decided it."""
     from attlas import lab
+    from attlas.claims.tex import plain
     from attlas.lab.progress import duration
     from attlas.store import canonical
 
@@ -75,27 +76,28 @@ def show(
     if as_json:
         print_json(details)
         return
-    typer.echo(
-        f"{entry.claim.id} (version {entry.claim.version})\n{entry.claim.statement}\nSource: {entry.claim.source}"
+    echo(
+        f"{entry.claim.id} (version {entry.claim.version})\n{plain(entry.claim.statement)}\nSource: {entry.claim.source}"
     )
-    typer.echo(
-        f"\n{tier}: {len(details['settings'])} settings, {entry.planned} points; in the store: {details['points']}"
-    )
+    where = "came with attlas" if entry.shipped else "in the store"
+    echo(f"\n{tier}: {len(details['settings'])} settings, {entry.planned} points; {where}: {details['points']}")
     for point, count in zip(details["settings"], details["seeds"], strict=True):
-        typer.echo("  " + ", ".join(f"{name}={value}" for name, value in point.items()) + f" ({count} seeds)")
+        echo("  " + ", ".join(f"{name}={value}" for name, value in point.items()) + f" ({count} seeds)")
     for title, sentence in (("Design", entry.claim.design), ("Would not see", entry.claim.unseen)):
         if sentence:
-            typer.echo(f"{title}: {sentence}")
+            echo(f"{title}: {sentence}")
     origin = " (results that came with attlas)" if entry.shipped else ""
-    typer.echo(f"\nVerdict{origin}: {entry.status}" + (f": {entry.verdict.reason}" if entry.verdict else ""))
+    echo(f"\nVerdict{origin}: {entry.status}" + (f": {entry.verdict.reason}" if entry.verdict else ""))
+    if entry.margin:
+        echo(f"Margin: {entry.margin}")
     if entry.repeated:
-        typer.echo(f"Repeated: {entry.repeated}")
+        echo(f"Repeated: {entry.repeated}")
     if entry.mixture:
-        typer.echo(f"Note: {entry.mixture}")
+        echo(f"Note: {entry.mixture}")
     for name, value in (entry.verdict.numbers if entry.verdict else {}).items():
-        typer.echo(f"  {name}: {value:.6g}")
-    typer.echo(f"\nRun it: {details['rerun']} (about {details['seconds_left']} s)")
-    typer.echo(
+        echo(f"  {name}: {value:.6g}")
+    echo(f"\nRun it: {details['rerun']} (about {details['seconds_left']} s)")
+    echo(
         f"To reproduce it from nothing: {anew.planned} points, about {duration(anew.seconds)},"
         f" {anew.memory / 1e6:.0f} MB of memory"
     )
@@ -117,7 +119,7 @@ def run(
     scheduler: Scheduler = None,
     executor: Annotated[
         ExecutorName | None,
-        typer.Option("--executor", help="Where to run; chosen from the other options if not given."),
+        typer.Option("--executor", help="Where to run; if not given, the other options decide."),
     ] = None,
     settings: Sweep = None,
     seeds: Seeds = None,
@@ -137,7 +139,7 @@ def run(
         typer.Option(
             "--point-timeout",
             metavar="SECONDS",
-            help="Break a point off after this long; if not given, an hour and 100 times what its claim expects.",
+            help="Stop a point after this many seconds; if not given, an hour plus 100 times its claim's estimate.",
         ),
     ] = None,
     same_versions: Annotated[
@@ -158,11 +160,17 @@ def run(
         raise InputError("--workers does not go with --scheduler, which has workers of its own")
     if chosen == "serial" and workers not in (None, 1):
         raise InputError(f"--executor serial is one worker; got --workers {workers}")
-    lab.choose(chosen, workers, scheduler)  # what a run would refuse, a dry run refuses
-    if dry_run:
+    if dry_run:  # it refuses what a run would
         from attlas.claims import find
+        from attlas.store import check_path
 
-        expected = lab.expect(lab.plan(find(claims), tier, seed, grid, seeds, runs), store, workers, chosen)
+        lab.choose(chosen, workers, scheduler)
+        lab.check_timeout(point_timeout)
+        check_path(store)
+        cells = lab.plan(find(claims), tier, seed, grid, seeds, runs)
+        if same_versions:
+            lab.check_versions(cells, store)
+        expected = lab.expect(cells, store, workers, chosen)
         script = lab.job_script(lab.slurm_settings(jobs)) if chosen == "slurm" else None
         _print_expected(expected, script, store, as_json)
         return
@@ -188,10 +196,10 @@ def run(
         }
         print_json(counts | {"failed": summary.failed, "verdicts": [brief(entry) for entry in judged]})
     else:
-        typer.echo(f"{summary.computed} points computed, {summary.found} were in {store} already", err=True)
+        echo(f"{summary.computed} points computed, {summary.found} were in {store} already", err=True)
         print_verdicts(judged, lambda entry: lab.agreement(entry, tier, seed))
     if summary.failed:
-        typer.echo(f"attlas: {len(summary.failed)} points failed; run the same command again to retry them", err=True)
+        echo(f"attlas: {len(summary.failed)} points failed; run the same command again to retry them", err=True)
     if summary.failed or (strict and not all(entry.holds for entry in judged)):
         raise typer.Exit(1)
 
@@ -206,7 +214,7 @@ def verdicts(
     settings: Sweep = None,
     seeds: Seeds = None,
 ) -> None:
-    """Print the verdict of every claim, from what the store holds; where it holds nothing, from what came with attlas."""
+    """Print the verdict of every claim: from your store or, where that has no results, from those that come with attlas."""
     from attlas import lab
 
     tier = tier_of(full)
@@ -227,10 +235,10 @@ def power(
     store: StorePath = STORE,
     seed: SeedNumber = 0,
     remeasure: Annotated[
-        bool, typer.Option("--remeasure", help="Also run broken learners, which takes as long as a run each.")
+        bool, typer.Option("--remeasure", help="Also run broken learners; each takes as long as a run.")
     ] = False,
 ) -> None:
-    """Show what the design of a claim can decide, from stored runs: how often a true claim is supported, what is refuted."""
+    """Show what the design of a claim can decide, from stored runs: how often a true one is supported, what is refuted."""
     from dataclasses import asdict
 
     from attlas import lab
@@ -261,10 +269,10 @@ def _print_expected(expected: Any, script: str | None, store: Path, as_json: boo
     if as_json:
         print_json(vars(expected) | {"job_script": script})
         return
-    typer.echo(f"{expected.planned} points, {expected.found} of them in {store} already")
-    typer.echo(f"expected: about {duration(expected.seconds)}, {expected.memory / 1e6:.0f} MB of memory")
+    echo(f"{expected.planned} points, {expected.found} of them in {store} already")
+    echo(f"expected: about {duration(expected.seconds)}, {expected.memory / 1e6:.0f} MB of memory")
     if script:
-        typer.echo(script)
+        echo(script)
 
 
 COMMANDS: Table = {"list": list_claims, "show": show, "run": run, "verdicts": verdicts, "power": power}

@@ -27,7 +27,7 @@ def context(
     ridge: Annotated[str, typer.Option("--ridge", help="Ridge, a range, or best (for new tasks).")] = "0.05",
     noise: Annotated[str, typer.Option("--noise", help="Variance of the label noise, or a range.")] = "0.1",
     test_alpha: Annotated[
-        float | None, typer.Option("--test-alpha", help="Examples of a test context over d, if others.")
+        float | None, typer.Option("--test-alpha", help="Examples of a test context over d, if different.")
     ] = None,
     as_json: Json = False,
     as_csv: Csv = False,

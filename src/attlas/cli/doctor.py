@@ -1,97 +1,23 @@
 """`attlas doctor`: what works here."""
 
-import os
-import shutil
-import sys
-from collections.abc import Callable
-from importlib import metadata, util
-from pathlib import Path
-
 import typer
 
+from attlas.cli.findings import findings, lines, works
 from attlas.cli.mounted import Table
 from attlas.cli.options import STORE, Json, StorePath
-from attlas.cli.printing import print_json
-from attlas.extras import EXTRAS
-
-CORE = ("numpy", "scipy", "numba", "scikit-learn", "xarray", "pydantic", "threadpoolctl")
-Finding = tuple[bool, str]
+from attlas.cli.printing import echo, print_json
 
 
 def doctor(as_json: Json = False, store: StorePath = STORE) -> None:
-    """Say what works here: versions, BLAS and threads, the store, extras, a browser, Slurm. Exit 1 if the core does not."""
-    found = {name: _safe(look) for name, look in _looks(store).items()}
+    """Show what works here: versions, BLAS and threads, the store, extras, a browser, Slurm. Exit 1 if the core does not."""
+    found = findings(store)
     if as_json:
         print_json({name: {"good": good, "found": text} for name, (good, text) in found.items()})
     else:
-        for name, (good, text) in found.items():
-            typer.echo(f"{'ok' if good else '--'}  {name:10s} {text}")
-    if not (found["core"][0] and found["store"][0]):
+        for line in lines(found):
+            echo(line)
+    if not works(found):
         raise typer.Exit(1)
-
-
-def _looks(store: Path) -> dict[str, Callable[[], Finding]]:
-    return {
-        "python": lambda: (sys.version_info >= (3, 11), f"{sys.version.split()[0]} on {sys.platform}"),
-        "core": _core,
-        "blas": _blas,
-        "threads": _threads,
-        "store": lambda: _store(store),
-        **{f"[{extra}]": lambda extra=extra: _extra(extra) for extra in EXTRAS},  # type: ignore[misc]
-        "browser": _browser,
-        "slurm": lambda: _program("sbatch", "jobs can be submitted", "no sbatch: --executor slurm does not work here"),
-    }
-
-
-def _safe(look: Callable[[], Finding]) -> Finding:
-    try:
-        return look()
-    except Exception as error:  # what is broken is what is asked for
-        return False, f"{type(error).__name__}: {error}"
-
-
-def _core() -> Finding:
-    return True, ", ".join(f"{name} {metadata.version(name)}" for name in ("attlas", *CORE))
-
-
-def _blas() -> Finding:
-    import scipy.linalg  # noqa: F401  # loads its BLAS
-    from threadpoolctl import threadpool_info
-
-    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    text = ", ".join(f"{pool['internal_api']} {pool.get('version')} ({pool['num_threads']} threads)" for pool in pools)
-    return bool(pools), text or "no BLAS was found that threadpoolctl knows: results may depend on the number of cores"
-
-
-def _threads() -> Finding:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    chosen = [
-        f"{name}={os.environ[name]}" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS") if name in os.environ
-    ]
-    return True, f"{cores} cores for this process" + (f" ({', '.join(chosen)})" if chosen else "")
-
-
-def _store(path: Path) -> Finding:
-    if not path.exists():
-        return True, f"{path}: none yet; shipped results are shown"
-    from attlas.store import stored_keys
-
-    return True, f"{path}: {len(stored_keys(path))} results (`attlas store check` verifies each)"
-
-
-def _extra(name: str) -> Finding:
-    missing = [module for module in EXTRAS[name] if util.find_spec(module) is None]
-    return not missing, f'pip install "attlas[{name}]" brings {", ".join(missing)}' if missing else "installed"
-
-
-def _browser() -> Finding:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next(filter(None, map(shutil.which, names)), None)
-    return found is not None, found or "no Chromium: tests of the pages are skipped; any browser shows the pages"
-
-
-def _program(name: str, good: str, bad: str) -> Finding:
-    return (True, good) if shutil.which(name) else (False, bad)
 
 
 COMMANDS: Table = {"doctor": doctor}

@@ -2,13 +2,13 @@
 
 import os
 import sys
-from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from attlas import __version__
+from attlas.cli.findings import versions
 from attlas.cli.mounted import Mounted
+from attlas.cli.printing import echo
 from attlas.errors import AttlasError
 from attlas.extras import extra_of
 
@@ -30,30 +30,22 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        typer.echo(f"attlas: {error.filename or 'the system'}: {error.strerror or error}", err=True)
+        echo(f"attlas: {error.filename or 'the system'}: {error.strerror or error}", err=True)
         sys.exit(2)
     except ModuleNotFoundError as error:  # a command of an extra that is not installed
         extra = extra_of(error.name or "")
         if extra is None:
             raise
-        typer.echo(f'attlas: this needs {error.name}: pip install "attlas[{extra}]"', err=True)
+        echo(f'attlas: this needs {error.name}: pip install "attlas[{extra}]"', err=True)
         sys.exit(1)
     except AttlasError as error:
-        typer.echo(str(error) if error.exit_code > 100 else f"attlas: {error}", err=True)
+        echo(str(error) if error.exit_code > 100 else f"attlas: {error}", err=True)
         sys.exit(error.exit_code)
 
 
 def _print_version(value: bool) -> None:
     if value:
-        from importlib import metadata
-        from platform import python_version
-
-        found = {}
-        for name in ("numpy", "scipy", "numba", "scikit-learn"):
-            with suppress(metadata.PackageNotFoundError):
-                found[name] = metadata.version(name)
-        others = ", ".join(f"{name} {number}" for name, number in {"Python": python_version(), **found}.items())
-        typer.echo(f"attlas {__version__} ({others})")
+        echo(versions())
         raise typer.Exit
 
 

@@ -8,6 +8,7 @@ import typer
 from attlas.cli.mounted import Table
 from attlas.cli.options import parse_values
 from attlas.cli.predict import Csv, Json, grid_of, save, show, status_of
+from attlas.cli.printing import echo
 from attlas.errors import InputError
 
 
@@ -62,7 +63,7 @@ def features(
                 rows += _rows(found, learned, count)
     outside = list(dict.fromkeys(row.pop("outside") for row in rows))
     for sentence in filter(None, outside):
-        typer.echo(f"outside the theory: {sentence}", err=True)
+        echo(f"outside the theory: {sentence}", err=True)
     if plot is not None:
         _draw(rows, plot)
     varied = [name for name in ("target", "heads") if len({row[name] for row in rows}) > 1]

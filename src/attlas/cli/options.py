@@ -12,7 +12,7 @@ from attlas.errors import InputError
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 StorePath = Annotated[Path, typer.Option("--store", metavar="PATH", help="The file that holds the results.")]
 SeedNumber = Annotated[
-    int, typer.Option("--seed", min=0, help="Run number: runs of different numbers share no randomness.")
+    int, typer.Option("--seed", min=0, help="Run number; runs with different numbers share no randomness.")
 ]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Worker processes; all cores if not given.")]
 Scheduler = Annotated[
@@ -29,7 +29,7 @@ Sweep = Annotated[
     ),
 ]
 Seeds = Annotated[int | None, typer.Option("--seeds", min=1, help="Seeds at each point, instead of the tier's.")]
-Claims = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM]...", help="Ids of claims; all if none is named.")]
+Claims = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM]...", help="Ids of claims; all if not given.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit 1 unless every claim is supported.")]
 
 STORE = Path("attlas.db")
@@ -49,6 +49,9 @@ LONGEST = 100_000
 
 def existing(store: Path) -> Path:
     """Return a store to read from. One that is named must exist; without the usual one there are the shipped results."""
+    from attlas.store import present
+
+    present(store)  # refuses what can be none
     if store != STORE and not store.exists():
         raise InputError(f"{store}: there is no store here; `attlas run` makes one")
     return store
@@ -60,13 +63,13 @@ def tier_of(full: bool) -> Literal["quick", "full"]:
 
 
 def parse_grid(settings: list[str]) -> dict[str, list[Any]]:
-    """Return {"d": [50, 100], ...} from ["d=50,100", ...]; a range is start:stop:count."""
+    """Return {"d": [50, 100], ...} from ["d=50,100", ...] or ["d=50", "d=100", ...]; a range is start:stop:count."""
     grid: dict[str, list[Any]] = {}
     for text in settings:
         name, equals, values = text.partition("=")
         if not equals or not name.isidentifier() or not values:
             raise InputError(f"--set {text!r}: write NAME=VALUE, NAME=V1,V2,... or NAME=START:STOP:COUNT")
-        grid[name] = parse_values(values, f"--set {text}")
+        grid.setdefault(name, []).extend(parse_values(values, f"--set {text}"))
     return grid
 
 

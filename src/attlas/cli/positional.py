@@ -8,6 +8,7 @@ import typer
 
 from attlas.cli.mounted import Table
 from attlas.cli.predict import Csv, Json, grid_of, save, show
+from attlas.cli.printing import echo
 from attlas.errors import InputError
 
 BRANCHES = ("positional", "semantic")  # as the door has them; importing it would make every --help wait
@@ -23,7 +24,7 @@ def positional(
     ] = "3",
     alpha: Annotated[str, typer.Option("--alpha", help="Samples over d, or a range such as 1:5:17.")] = "3",
     token_scale: Annotated[float, typer.Option("--token-scale", help="Standard deviation of the tokens.")] = 1.0,
-    decay: Annotated[float, typer.Option("--decay", help="Weight decay, beside the sum over samples.")] = 0.5,
+    decay: Annotated[float, typer.Option("--decay", help="Weight decay, added to the sum over samples.")] = 0.5,
     tol: Annotated[float, typer.Option("--tol", help="Relative accuracy: 1e-4, 1e-6 or 1e-8.")] = 1e-6,
     as_json: Json = False,
     as_csv: Csv = False,
@@ -54,7 +55,7 @@ def positional(
         _draw(curves, plot)
     if plot is None and len(rows) > 1 and not as_json and not as_csv:
         for row in rows:
-            typer.echo(_line(row))
+            echo(_line(row))
     else:
         show(rows, as_json, as_csv, plot, ())
 

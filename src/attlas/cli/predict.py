@@ -9,7 +9,7 @@ import typer
 
 from attlas.cli.mounted import Mounted, Table, tables
 from attlas.cli.options import parse_values
-from attlas.cli.printing import print_json
+from attlas.cli.printing import echo, print_json
 from attlas.errors import InputError
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: a list of objects, one for each point.")]
@@ -36,7 +36,7 @@ class Predictions(Mounted):
 COMMANDS: Table = {
     "predict": typer.Typer(
         cls=Predictions,
-        help="Predict what the theory says, at a point or along a range.",
+        help="Compute what theory predicts, at a point or along a range.",
         no_args_is_help=True,
         rich_markup_mode=None,
     )
@@ -64,13 +64,13 @@ def show(rows: list[dict[str, Any]], as_json: bool, as_csv: bool, plot: Path | N
         writer = csv.DictWriter(text, rows[0].keys(), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-        typer.echo(text.getvalue(), nl=False)
+        echo(text.getvalue(), nl=False)
     elif single:
         for key, value in rows[0].items():
-            typer.echo(f"{key:10s} {'none' if value is None else value}")
+            echo(f"{key:10s} {'none' if value is None else value}")
     elif plot is None:
         for row in rows:
-            typer.echo("  ".join(f"{key}={_short(row[key])}" for key in short))
+            echo("  ".join(f"{key}={_short(row[key])}" for key in short))
 
 
 def _short(value: Any) -> str:
@@ -95,4 +95,4 @@ def save(figure: Any, target: Path) -> None:
         figure.savefig(target, dpi=150)
     except ValueError as error:
         raise InputError(f"{target}: {error}") from error
-    typer.echo(f"drawn to {target}", err=True)
+    echo(f"drawn to {target}", err=True)

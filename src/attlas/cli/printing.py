@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from attlas.text import printable
+
 if TYPE_CHECKING:
     from attlas.claims.power import Power
     from attlas.claims.verdict import Test
     from attlas.lab import Judged
 
 _COLOURS = {"supported": "green", "refuted": "red", "inconclusive": "yellow", "illustration": "blue", "damaged": "red"}
+
+
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print a line, whatever it quotes: all text that commands print comes through here, or through a table below."""
+    typer.echo(printable(text), err=err, nl=nl)
 
 
 def print_json(value: Any) -> None:
@@ -32,17 +39,19 @@ def _plain(value: Any) -> Any:
 
 def brief(entry: "Judged") -> dict[str, Any]:
     """Return what JSON says of a claim."""
+    from attlas.claims.tex import plain
+
     verdict = entry.verdict
     return {
         "claim": entry.claim.id,
-        "statement": entry.claim.statement,
+        "statement": plain(entry.claim.statement),
         "status": entry.status,
         "points": f"{len(entry.records)}/{entry.planned}",
         "stored": len(entry.records),
         "planned": entry.planned,
         "reason": verdict.reason if verdict else None,
-        "strength": verdict.strength if verdict else None,
-        "unit": verdict.unit if verdict else None,
+        "strength": verdict.strength if verdict and entry.margin else None,  # none where nothing is decided
+        "unit": verdict.unit if verdict and entry.margin else None,
         "numbers": verdict.numbers if verdict else {},
         "tests": [_test(test) for test in verdict.tests] if verdict else [],
         "shipped": entry.shipped,
@@ -69,11 +78,12 @@ def _test(test: "Test") -> dict[str, Any]:
 def print_claims(judged: "Sequence[Judged]") -> None:
     """Print a table of claims and their statements, under the titles of their doors."""
     from attlas.claims import door
+    from attlas.claims.tex import plain
 
     rows: list[list[str]] = []
     for key, own in groupby(judged, key=lambda entry: entry.claim.door):
         rows.append([door(key).title, "", "", door(key).question])
-        rows += [[e.claim.id, e.status, f"{len(e.records)}/{e.planned}", e.claim.statement] for e in own]
+        rows += [[e.claim.id, e.status, f"{len(e.records)}/{e.planned}", plain(e.claim.statement)] for e in own]
     _print_table(["claim", "status", "points", "statement"], rows)
 
 
@@ -89,13 +99,13 @@ def print_verdicts(judged: "Iterable[Judged]", agreement: "Callable[[Judged], st
             [
                 entry.claim.id,
                 entry.status,
-                entry.verdict.strength_text if entry.verdict else "",
+                entry.margin,
                 entry.repeated,
                 origin,
                 why,
             ]
         )
-    header = ["claim", "verdict", "strength", "runs", "shipped results", "because"]
+    header = ["claim", "verdict", "margin", "runs", "shipped results", "because"]
     kept = [
         i for i, name in enumerate(header) if name not in ("runs", "shipped results") or any(row[i] for row in rows)
     ]
@@ -104,13 +114,13 @@ def print_verdicts(judged: "Iterable[Judged]", agreement: "Callable[[Judged], st
 
 def print_power(power: "Power") -> None:
     """Print what a design can decide: its tests, other numbers of seeds, and what becomes of mutations."""
-    typer.echo(f"These runs: {power.verdict.outcome.value}: {power.verdict.reason}\n")
+    echo(f"These runs: {power.verdict.outcome.value}: {power.verdict.reason}\n")
     rows = []
     for test in power.tests:
         low, high = test.estimate.interval()
         found = f"{test.estimate.value:.4g}" + ("" if test.exact else f" ({low:.4g} to {high:.4g})")
         rows.append([test.name, "", found, str(test.region), f"{test.strength:.2g} {test.unit}"])
-    _print_table(["test", "", "found, 99 %", "must be", "strength"], rows, sections=False)
+    _print_table(["test", "", "found, 99 %", "must be", "margin"], rows, sections=False)
     rows = [
         [f"{design.seeds:g}", "", f"{design.supported:.0%}", f"{design.refuted:.0%}", f"{design.as_measured:.0%}"]
         for design in power.designs
@@ -122,7 +132,7 @@ def print_power(power: "Power") -> None:
         for each in power.detected
     ]
     if rows:
-        _print_table(["mutation", "verdict", "strength", "must be refuted"], rows)
+        _print_table(["mutation", "verdict", "margin", "must be refuted"], rows)
 
 
 def _print_table(header: list[str], rows: list[list[str]], sections: bool = True) -> None:
@@ -136,5 +146,7 @@ def _print_table(header: list[str], rows: list[list[str]], sections: bool = True
         section = sections and not row[1]
         if section:
             table.add_section()
-        table.add_row(*row, style=_COLOURS.get(row[1], "bold" if section else "") if sys.stdout.isatty() else "")
+        table.add_row(
+            *map(printable, row), style=_COLOURS.get(row[1], "bold" if section else "") if sys.stdout.isatty() else ""
+        )
     Console(width=None if sys.stdout.isatty() else 150).print(table, markup=False, highlight=False)

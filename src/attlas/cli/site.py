@@ -1,5 +1,6 @@
 """Commands that show the atlas: as a site on disk, as a page to play with."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,8 +21,9 @@ from attlas.cli.options import (
     parse_grid,
     tier_of,
 )
-from attlas.cli.printing import print_json
+from attlas.cli.printing import echo, print_json
 from attlas.errors import InputError
+from attlas.extras import require
 
 
 def report(
@@ -35,6 +37,7 @@ def report(
     seeds: Seeds = None,
 ) -> None:
     """Write the site: every claim with its verdict, figure and numbers. With claims and --set, a page for that sweep."""
+    require("report")  # before anything is judged, which takes a while
     from attlas import lab
     from attlas.report import write, write_sweep
 
@@ -51,34 +54,37 @@ def report(
         if as_json:
             print_json({"pages": [str(page) for page in pages]})
         for page in () if as_json else pages:
-            typer.echo(f"The sweep is at {page.resolve().as_uri()}")
+            echo(f"The sweep is at {page.resolve().as_uri()}")
         return
     if not store.exists():
-        typer.echo(f"attlas: no store {store}: the site shows the results that came with attlas", err=True)
+        echo(f"attlas: no store {store}: the site shows the results that came with attlas", err=True)
+    # the other tier first, of which only verdicts are kept: the results of both would not fit in a gigabyte
+    beside = [replace(e, records=()) for e in lab.verdicts(None, other, store=store, seed=seed, shipped=True)]
     judged = lab.verdicts(None, tier, store=store, seed=seed, shipped=True, repeats=True)
-    page = write(judged, out, tier, seed, other=lab.verdicts(None, other, store=store, seed=seed, shipped=True))
+    page = write(judged, out, tier, seed, other=beside)
     if as_json:
         print_json({"page": str(page)})
     else:
-        typer.echo(f"The atlas is at {page.resolve().as_uri()}")
+        echo(f"The atlas is at {page.resolve().as_uri()}")
 
 
 def explore(
     host: Annotated[
         str,
         typer.Option(
-            "--host", help="Where to listen. Others than 127.0.0.1 let other machines in, without a password."
+            "--host", help="Address to listen on. Any but 127.0.0.1 lets other machines in, without a password."
         ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8050,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.")] = 8050,
     store: StorePath = STORE,
     full: Full = False,
     seed: SeedNumber = 0,
 ) -> None:
-    """Serve the page to play with, on this machine, until Ctrl-C."""
+    """Serve the explorer on this machine until Ctrl-C."""
+    require("explore")
     from attlas.explorer import serve
 
-    serve(store, host, port, tier_of(full), seed, typer.echo)
+    serve(store, host, port, tier_of(full), seed, echo)
 
 
 COMMANDS: Table = {"report": report, "explore": explore}

@@ -7,9 +7,9 @@ import typer
 
 from attlas.cli.mounted import Table
 from attlas.cli.options import STORE, Claims, Json, StorePath
-from attlas.cli.printing import print_json
+from attlas.cli.printing import echo, print_json
 
-store_app = typer.Typer(help="Look after a store.", no_args_is_help=True, rich_markup_mode=None)
+store_app = typer.Typer(help="Check, repair, copy and merge stores.", no_args_is_help=True, rich_markup_mode=None)
 
 
 def export(
@@ -30,7 +30,7 @@ def export(
             {"file": str(target), "results": count} | ({"files": list(map(str, files))} if files != [target] else {})
         )
     else:
-        typer.echo(f"{count} results written to {', '.join(map(str, files))}")
+        echo(f"{count} results written to {', '.join(map(str, files))}")
 
 
 @store_app.command()
@@ -44,14 +44,28 @@ def check(as_json: Json = False, store: StorePath = STORE) -> None:
     else:
         for entry in health.damaged:
             note = " (an earlier copy of it is intact)" if entry["recoverable"] else ""
-            typer.echo(f"damaged: {entry['claim'] or 'a result'} {entry['key']}: {entry['why']}{note}")
+            echo(f"damaged: {entry['claim'] or 'a result'} {entry['key']}: {entry['why']}{note}")
         for line in health.structure:
-            typer.echo(f"damaged file: {line}")
-        ending = "" if health.good else "; `attlas run` keeps these and computes the others again"
+            echo(f"damaged file: {line}")
+        ending = (
+            "" if health.good else "; `attlas store repair` keeps these, `attlas run` then computes the others again"
+        )
         count = f"{len(health.damaged)} damaged" if health.good or health.damaged else "an unknown number lost"
-        typer.echo(f"{store}: {health.intact} results are intact, {count}{ending}")
+        echo(f"{store}: {health.intact} results are intact, {count}{ending}")
     if not health.good:
         raise typer.Exit(3)
+
+
+@store_app.command()
+def repair(as_json: Json = False, store: StorePath = STORE) -> None:
+    """Rebuild a damaged store from its intact results; the damaged file is set aside."""
+    from attlas.store import repair as rebuild
+
+    done = rebuild(store)
+    if as_json:
+        print_json({"file": str(store), "repaired": done})
+    else:
+        echo(done or f"{store}: every result is intact, nothing to repair")
 
 
 @store_app.command()
@@ -67,7 +81,7 @@ def copy(
     if as_json:
         print_json({"file": str(target), "results": count})
     else:
-        typer.echo(f"{count} results copied to {target}")
+        echo(f"{count} results copied to {target}")
 
 
 @store_app.command()
@@ -83,9 +97,9 @@ def merge(
     if as_json:
         print_json({"file": str(target), **vars(found)})
         return
-    typer.echo(f"{found.added} results added to {target}, {found.same} were there already")
+    echo(f"{found.added} results added to {target}, {found.same} were there already")
     if found.differing:
-        typer.echo(
+        echo(
             f"attlas: {len(found.differing)} results differ in their bits (other machines or versions?);"
             f" those of {target} are kept",
             err=True,
