@@ -1,8 +1,7 @@
-"""The doors as the site shows them: each with its claims, what was found, and the doors that share its model."""
+"""The doors as the site shows them: each with its claims, what was found, and where it differs from the literature."""
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from attlas.claims import Difference, Door, door
 from attlas.lab import Judged
@@ -10,22 +9,15 @@ from attlas.lab import Judged
 
 @dataclass(frozen=True)
 class Place:
-    """A door, its claims, and as its parts the doors whose parent it is."""
+    """A door and its claims."""
 
     door: Door
     entries: Sequence[Judged]
-    parts: list["Place"] = field(default_factory=list)
 
     @property
-    def counts(self) -> Counter[str]:
-        """How many claims have which status."""
-        return Counter(entry.status for entry in self.entries)
-
-    @property
-    def finding(self) -> str:
-        """What the claim that speaks for the door found; nothing before it has a verdict."""
-        spoken = [entry for entry in self.entries if entry.claim.id == self.door.headline]
-        return found(spoken[0]) if spoken else ""
+    def ordered(self) -> list[Judged]:
+        """Its claims, the one that speaks for the door first."""
+        return sorted(self.entries, key=lambda entry: entry.claim.id != self.door.headline)
 
     @property
     def differences(self) -> list[tuple[Judged, Difference, str]]:
@@ -34,13 +26,9 @@ class Place:
 
 
 def places(judged: Sequence[Judged]) -> list[Place]:
-    """Return the doors of these claims in their order, parts also on their own."""
+    """Return the doors of these claims in their order."""
     owners = sorted({entry.claim.door for entry in judged}, key=lambda key: (door(key).order, key))
-    found = {key: Place(door(key), [entry for entry in judged if entry.claim.door == key]) for key in owners}
-    for place in found.values():
-        if place.door.parent in found:
-            found[place.door.parent].parts.append(place)
-    return list(found.values())
+    return [Place(door(key), [entry for entry in judged if entry.claim.door == key]) for key in owners]
 
 
 def found(entry: Judged) -> str:

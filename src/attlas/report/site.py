@@ -1,36 +1,29 @@
-"""The static site: a map of the questions, a page for each claim, self-contained, the same bytes for the same store."""
+"""The static site: a gallery of figures, a page for each claim, self-contained, the same bytes for the same store."""
 
 import hashlib
 import json
-import os
-import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from attlas import __version__
 from attlas.claims import door
+from attlas.claims.tex import plain
 from attlas.errors import InputError
 from attlas.lab import Judged
-from attlas.report.bibliography import arxiv, entries
+from attlas.report.bibliography import address, entries, named, papers
+from attlas.report.citation import citation
 from attlas.report.curves import table
+from attlas.report.environment import templates
+from attlas.report.figures import Drawn, draw, put
 from attlas.report.places import found, places
-from attlas.report.svg import DARK, svg, variable
-from attlas.report.typeset import closed, mathml, sentence
+from attlas.report.typeset import closed, headline
 from attlas.store import export
 
-GLYPHS = {
-    "supported": "●",
-    "refuted": "✕",
-    "inconclusive": "◐",
-    "illustration": "◇",
-    "damaged": "!",
-    "unfinished": "◌",
-    "not run": "○",
-}
-STRONGEST = 10.0  # a bar is full at this strength
 WRITTEN = ".attlas-site"  # names the files of the last report, so that the next one can remove what it no longer has
+SHARED = ("templates/attlas.js", "fonts/stix-two-math.woff2", "fonts/OFL.txt")  # what all pages use
+KINDS = (".html", ".csv", ".svg", ".png", ".pdf", ".js", ".woff2")  # of files that a report may have written
 
 
 def write(
@@ -40,24 +33,23 @@ def write(
     seed: int = 0,
     explorer: str = "",
     other: Sequence[Judged] = (),
+    settings: Callable[[Judged], str] | None = None,
 ) -> Path:
     """Write the site into the folder `out` and return its front page; with the address of an explorer, link to it.
 
-    What `other` has a verdict on is told on the pages of its claims: the same claims at the other tier.
+    What `other` has a verdict on is told beside its claims: the same claims at the other tier. `settings` returns where the
+    explorer shows the settings of a claim. Files for papers and talks, PDF and PNG, are left out of an explorer's own site.
 
     Nothing on it is fetched from elsewhere; it opens from disk. What an earlier report wrote and this one does not, such as
     the page of a claim that is gone, is removed; files of others are left alone.
     """
-    folder, pages = _folder(out), _templates(tier, seed, explorer)
+    folder, pages = _folder(out), templates(tier, seed, explorer)
     elsewhere = {entry.claim.id: entry for entry in other if entry.verdict}
-    written: list[str] = []
-
-    def put(name: str, text: str) -> Path:
-        written.append(name)
-        return _put(folder / name, text)
+    written = _share(folder)
 
     def page(name: str, template: str, **context: Any) -> Path:
-        return put(name, pages.get_template(template).render(**context))
+        written.append(name)
+        return put(folder / name, pages.get_template(template).render(**context).encode())
 
     shown = places(judged)
     for place in shown:
@@ -65,17 +57,14 @@ def write(
             [None, *place.entries], place.entries, [*place.entries[1:], None], strict=False
         ):
             name = entry.claim.id
-            if entry.records:
-                export(entry.records, folder / f"{name}.csv")
-                written.append(f"{name}.csv")
-            if curves := _curves(entry):
-                put(f"{name}.series.csv", curves)
-            near = {"before": before, "after": after, "curves": bool(curves), "other": elsewhere.get(name)}
             command = {"stem": name, "command": f"attlas run {name} --{tier} --seed {seed}", "sweep": ""}
-            page(f"{name}.html", "claim.html", door=place.door, entry=entry, **near, **command, **_claim_page(entry))
+            near = {"before": before, "after": after, "other": elsewhere.get(name)}
+            opened = {"settings": settings(entry) if settings else ""}
+            told = _claim_page(entry, folder, name, tier, seed, prints=not explorer)
+            written += told["files"]
+            page(f"{name}.html", "claim.html", door=place.door, entry=entry, **near, **command, **opened, **told)
     page("differences.html", "differences.html", places=[place for place in shown if place.differences])
-    totals = Counter(entry.status for entry in judged)
-    front = page("index.html", "index.html", places=shown, totals=totals)
+    front = page("index.html", "index.html", places=shown, other=elsewhere, **_front(judged, written))
     _remove_stale(folder, written)
     return front
 
@@ -85,20 +74,14 @@ def write_sweep(entry: Judged, out: Path | str, tier: str, seed: int, command: s
 
     Its name has a digest of the settings, so that other sweeps of the claim keep theirs.
     """
-    folder, pages = _folder(out), _templates(tier, seed)
-    digest = hashlib.sha256(command.encode()).hexdigest()[:8]
-    name = f"{entry.claim.id}.sweep-{digest}"
-    if entry.records:
-        export(entry.records, folder / f"{name}.csv")
-    curves = _curves(entry)
-    if curves:
-        _put(folder / f"{name}.series.csv", curves)
-    told = {"stem": name, "command": command, "sweep": command.partition(" --set ")[2]}
-    near = {"before": None, "after": None, "curves": bool(curves), "other": None}
-    text = pages.get_template("claim.html").render(
-        door=door(entry.claim.door), entry=entry, **near, **told, **_claim_page(entry)
-    )
-    return _put(folder / f"{name}.html", text)
+    folder, pages = _folder(out), templates(tier, seed)
+    _share(folder)
+    name = f"{entry.claim.id}.sweep-{hashlib.sha256(command.encode()).hexdigest()[:8]}"
+    told = {"stem": name, "command": command, "sweep": command.partition(f" --seed {seed} ")[2]}
+    near = {"before": None, "after": None, "other": None, "settings": ""}
+    context = near | told | _claim_page(entry, folder, name, tier, seed, sweep=told["sweep"])
+    text = pages.get_template("claim.html").render(door=door(entry.claim.door), entry=entry, **context)
+    return put(folder / f"{name}.html", text.encode())
 
 
 def _folder(out: Path | str) -> Path:
@@ -109,65 +92,68 @@ def _folder(out: Path | str) -> Path:
     return folder
 
 
-def _templates(tier: str, seed: int, explorer: str = "") -> Any:
-    import jinja2
-
-    pages = jinja2.Environment(
-        loader=jinja2.PackageLoader("attlas.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    pages.filters |= {"mathml": mathml, "sentence": sentence, "closed": closed, "bar": _bar}
-    pages.globals |= {
-        "version": __version__,
-        "tier": tier,
-        "seed": seed,
-        "explorer": explorer,
-        "glyphs": GLYPHS,
-        "dark": {variable(light): colour for light, colour in DARK.items()},
-    }
-    return pages
+def _share(folder: Path) -> list[str]:
+    """Write what all pages use; return the names."""
+    room = resources.files("attlas.report")
+    for path in SHARED:
+        put(folder / Path(path).name, room.joinpath(path).read_bytes())
+    return [Path(path).name for path in SHARED]
 
 
 def bibtex(source: str) -> dict[str, str]:
-    """Return the entries of the bibliography that a claim's source names, each with its address on arXiv, if any."""
-    named = [entry for key, entry in entries().items() if re.search(rf"\b{key}\b", source)]
-    return {entry: f"https://arxiv.org/abs/{number}" if (number := arxiv(entry)) else "" for entry in named}
+    """Return the entries of the bibliography that a claim's source names, each with where it can be read, if known."""
+    return {entries()[key]: address(entries()[key]) for key in named(source)}
 
 
-def _curves(entry: Judged) -> str:
-    """Return the points of the figure as CSV; nothing where the claim does not give them or has no verdict."""
-    return table(entry.claim.series(entry.measurements())) if entry.claim.series and entry.verdict else ""
-
-
-def _claim_page(entry: Judged) -> dict[str, Any]:
-    records = entry.records
-    points = list(dict.fromkeys(json.dumps(record.point, sort_keys=True) for record in records))
+def _claim_page(
+    entry: Judged, folder: Path, stem: str, tier: str, seed: int, prints: bool = True, sweep: str = ""
+) -> dict[str, Any]:
+    """Write the files beside the page of a claim; return what the page tells, and the names of those files."""
+    records, claim = entry.records, entry.claim
+    files = []
+    if records:
+        export(records, folder / f"{stem}.csv")
+        files.append(f"{stem}.csv")
+    measured = entry.measurements() if entry.verdict else []
+    series = list(claim.series(measured)) if claim.series and measured else []
+    if curves := table(series):
+        put(folder / f"{stem}.series.csv", curves.encode())
+        files.append(f"{stem}.series.csv")
     said = found(entry)
+    figure = draw(claim, measured, series, folder, stem, prints) if entry.verdict else None
+    points = list(dict.fromkeys(json.dumps(record.point, sort_keys=True) for record in records))
     return {
-        "bibtex": bibtex(entry.claim.source),
+        "bibtex": bibtex(claim.source),
+        "citation": citation(entry, tier, seed, sweep) if entry.verdict else "",
         "points": [json.loads(point) for point in points],
-        "figure": svg(entry, entry.claim.caption or entry.claim.statement) if entry.verdict else None,
+        "figure": figure.inline if figure else "",
+        "files": [*files, *(figure or Drawn("", ())).files],
         "finding": said if entry.verdict and said != entry.verdict.reason else "",
+        "title": headline(claim.statement)[0],
+        "description": _description(entry),
         "seeds": sorted({record.seed for record in records}),
         "seconds": sum(record.seconds for record in records),
         "versions": sorted({item for record in records for item in record.versions.items()}),
     }
 
 
-def _bar(strength: float) -> str:
-    """Return how full the bar of a strength is, in percent."""
-    return f"{100 * min(abs(strength), STRONGEST) / STRONGEST:.0f}"
+def _description(entry: Judged) -> str:
+    """Return a claim in a sentence or two, for those who list pages: what was found, or what is claimed."""
+    return plain(closed(f"{entry.status.capitalize()}: {headline(found(entry) or entry.claim.statement)[0]}"))
 
 
-def _put(path: Path, text: str) -> Path:
-    """Write a file whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    unfinished.write_text(text, encoding="utf-8")
-    os.replace(unfinished, path)
-    return path
+def _front(judged: Sequence[Judged], written: Sequence[str]) -> dict[str, Any]:
+    """Return what the front page tells of all claims together."""
+    keys = sorted({key for entry in judged for key in named(entry.claim.source)}, key=lambda key: papers()[key])
+    pictures = [f"{entry.claim.id}.png" for entry in judged if f"{entry.claim.id}.png" in written]
+    spoken = [f"{door(entry.claim.door).headline}.png" for entry in judged]
+    return {
+        "totals": Counter(entry.status for entry in judged),
+        "papers": {key: papers()[key] for key in keys},
+        "cites": {entry.claim.id: named(entry.claim.source) for entry in judged},
+        "pictured": {name.removesuffix(".thumb.svg") for name in written if name.endswith(".thumb.svg")},
+        "image": next((name for name in spoken if name in pictures), next(iter(pictures), "")),
+    }
 
 
 def _remove_stale(folder: Path, written: list[str]) -> None:
@@ -175,6 +161,6 @@ def _remove_stale(folder: Path, written: list[str]) -> None:
     note = folder / WRITTEN
     before = note.read_text(encoding="utf-8").split("\n") if note.exists() else []
     for name in set(before) - set(written):
-        if name == Path(name).name and name.endswith((".html", ".csv")):
+        if name == Path(name).name and name.endswith(KINDS):
             (folder / name).unlink(missing_ok=True)
-    _put(note, "\n".join(sorted(written)))
+    put(note, "\n".join(sorted(written)).encode())

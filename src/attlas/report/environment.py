@@ -1,0 +1,60 @@
+"""The templates of the site, and what they are given."""
+
+from typing import Any
+
+from attlas import __version__
+from attlas.claims.tex import plain
+from attlas.report.bibliography import cited
+from attlas.report.margin import deciding, picture, rank, spread, value
+from attlas.report.places import found
+from attlas.report.svg import DARK, variable
+from attlas.report.typeset import closed, headline, mathml, number, region, sentence
+
+GLYPHS = {
+    "supported": "●",
+    "refuted": "✕",
+    "inconclusive": "◐",
+    "illustration": "◇",
+    "damaged": "!",
+    "unfinished": "◌",
+    "not run": "○",
+}
+
+
+def templates(tier: str, seed: int, explorer: str = "") -> Any:
+    """Return the templates, everything that is written into them escaped."""
+    import jinja2
+
+    pages = jinja2.Environment(
+        loader=jinja2.PackageLoader("attlas.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.filters |= {
+        "mathml": mathml,
+        "plain": plain,
+        "capital": lambda text: text[:1].upper() + text[1:],
+        "found": found,
+        "rank": rank,
+        "spread": spread,
+        "value": value,
+        "sentence": sentence,
+        "closed": closed,
+        "headline": headline,
+        "number": number,
+        "region": region,
+        "cited": cited,
+        "deciding": deciding,
+        "picture": picture,
+    }
+    pages.globals |= {
+        "version": __version__,
+        "tier": tier,
+        "seed": seed,
+        "explorer": explorer,
+        "glyphs": GLYPHS,
+        "dark": {variable(light): colour for light, colour in DARK.items()},
+    }
+    return pages
