@@ -8,6 +8,7 @@ import pytest
 
 from attlas import aim
 from attlas.claims import Series
+from attlas.claims.learners import learner
 from attlas.errors import InputError
 from attlas.explorer.pages.aim import PAGE, drawing, runs, theory
 from attlas.explorer.simulations import Stored
@@ -27,7 +28,7 @@ RUN = {
 
 
 def view(**given):
-    return SECTION.view(given, Path("none.db"))
+    return SECTION.view({"trained": "off"} | given, Path("none.db"))
 
 
 @pytest.mark.parametrize(("channel", "tokens", "noise"), [("softmax", 3, 0), ("linear", 1, 0.25), ("hardmax", 2, 0)])
@@ -147,27 +148,96 @@ def test_what_a_browser_sends_is_believed_only_if_it_looks_like_runs(bad) -> Non
     assert runs.VISITS.parse([RUN]) == [runs.Run(**RUN)]
     for wrong in ({"seed": 10**4300}, {"rho": 10**4300}, {"mse": float("inf")}, {"d": "20"}, {"seed": -1}):
         assert runs.VISITS.parse([RUN | wrong]) == []
-    assert runs.data(runs.VISITS.parse(bad)).splitlines() == ["channel,tokens,noise,rho,alpha,d,seed,mse,converged"]
-    assert (
-        runs.data(runs.VISITS.parse([RUN])).splitlines()[1] == "softmax,2,,0.5,0.1,20,0,0.4,True"
-    )  # which has no noise
-    linear = runs.VISITS.parse([RUN | {"channel": "linear"}])
-    assert runs.data(linear).splitlines()[1] == "linear,2,0.0,0.5,0.1,20,0,0.4,True"
+    header, *rows = runs.data(runs.VISITS.parse(bad)).splitlines()
+    assert header == "channel,tokens,noise,rho,alpha,d,seed,mse,converged,errors,expected"
+    assert rows == []
+    stepped = RUN | {"errors": [1.0, 0.5, 0.4], "expected": [1.0, 0.6, 0.4]}
+    (row,) = csv.DictReader(runs.data(runs.VISITS.parse([stepped])).splitlines())
+    assert (row["noise"], row["errors"], row["expected"]) == ("", "1.0 0.5 0.4", "1.0 0.6 0.4")  # softmax has no noise
+    (row,) = csv.DictReader(runs.data(runs.VISITS.parse([RUN | {"channel": "linear"}])).splitlines())
+    assert row["noise"] == "0.0"
 
 
 def test_runs_are_numbered_drawn_and_dropped_in_their_order() -> None:
     state = SECTION.view({}, Path("none.db")).state | {"d": 40}
     settings = runs.settings(state, runs.VISITS.parse([RUN | {"seed": 4}]))
     assert (settings["seed"], settings["d"], settings["alpha"]) == (5, 40, pytest.approx(0.1248))
-    result = {"mse": 0.3, "steps": 7, "converged": False, "alpha": 0.125}
+    result = {"mse": 0.3, "steps": 2, "converged": False, "alpha": 0.125, "running": False}
+    result |= {"errors": [1.02, 0.6, 0.3], "expected": [1.0, 0.5, 0.25]}
     text, found = runs.finish(settings, result, runs.VISITS.parse([RUN] * 20))
-    assert text == "Error 0.3000 after 7 steps at d = 40; not converged, so the error is not final"
+    assert text == "Error 0.3000 after 2 steps at d = 40; not converged, so the error is not final"
     assert len(found) == 20
-    trace = drawing.draw_curve(SECTION.view({}, Path("none.db"), found))["data"][-1]
-    assert trace["name"] == "your runs"
-    assert trace["marker"]["symbol"][-2:] == ["star", "star-open"]
-    assert trace["y"][-1] == 0.3
-    elsewhere = drawing.draw_curve(SECTION.view({"rho": "0.8"}, Path("none.db"), found))["data"]
-    assert "your runs" not in [trace["name"] for trace in elsewhere]
+    before, last = drawn(found)
+    assert before["marker"]["symbol"] == ["star"] * 19
+    assert last["x"] == [0.125] * 3  # the trail of its steps stands at its alpha
+    assert last["y"] == [1.02, 0.6, 0.3]
+    assert last["marker"]["symbol"] == ["triangle-up", "triangle-up", "star-open"]
+    assert last["marker"]["opacity"] == sorted(last["marker"]["opacity"])  # from faint to solid
+    assert last["marker"]["opacity"][-1] == 1
+    assert (last["meta"]["take"], last["meta"]["more"]) == (5, False)
+    assert drawn(found, rho="0.8") == []
+    assert drawing.draw_steps(SECTION.view({"rho": "0.8"}, Path("none.db"), found)) is None
+    assert [trace["y"] for trace in drawn([RUN])] == [[0.4]]  # one whose steps are not known
     with pytest.raises(InputError, match="one token"):
         runs.settings(state | {"tokens": 1}, [])
+
+
+def drawn(found, **given):
+    """The traces of a visitor's runs on the curve."""
+    figure = drawing.draw_curve(SECTION.view(given, Path("none.db"), found))
+    mine = [trace for trace in figure["data"] if trace["name"] == "your runs"]
+    assert {trace["marker"]["color"] for trace in mine} <= {learner("amp").colour}
+    return mine
+
+
+def test_a_run_is_followed_while_it_is_under_way_and_forgotten_if_it_fails() -> None:
+    settings = runs.settings(SECTION.view({}, Path("none.db")).state | {"d": 40}, [])
+    course = [(None, None), (1.0, 1.02), (0.57, 0.64), (0.51, 0.56)]
+    found = runs.partial(settings, course, runs.VISITS.parse([RUN | {"seed": 7}]))
+    (_, last) = runs.VISITS.parse(found)
+    assert (last.errors, last.expected) == ([1.02, 0.64, 0.56], [1.0, 0.57, 0.51])
+    assert (last.running, last.converged) == (True, False)
+    trail = drawn(found)[-1]
+    assert trail["meta"]["more"]
+    assert trail["marker"]["symbol"] == ["triangle-up"] * 3  # nothing has ended
+    figure = drawing.draw_steps(SECTION.view({}, Path("none.db"), found))
+    assert "still running" in figure["layout"]["xaxis"]["title"]["text"]
+    assert len(runs.data(runs.VISITS.parse(found)).splitlines()) == 2
+    again = runs.partial(settings, [*course, (0.46, 0.44)], runs.VISITS.parse(found))
+    assert [len(run["errors"]) for run in again] == [0, 4]
+    assert [run["seed"] for run in runs.partial(settings, [], runs.VISITS.parse(again))] == [7]
+    ended = {"mse": 0.3, "steps": 1, "converged": True, "alpha": 0.125, "running": False}
+    _, found = runs.finish(settings, ended | {"errors": [1.0, 0.3], "expected": [1.0, 0.3]}, runs.VISITS.parse(again))
+    assert [run["running"] for run in found] == [False, False]
+
+
+def test_the_steps_of_message_passing_are_those_of_the_library_and_end_near_the_limit() -> None:
+    events = []
+    settings = {"channel": "softmax", "tokens": 2, "noise": 0.0, "rho": 0.5, "alpha": 0.1248, "d": 40, "seed": 3}
+    result = runs.work(events.append, **settings)
+    task = aim.sample(aim.Softmax(2), 40, 0.1248, 0.5, 3)
+    found = aim.message_passing(task.X, task.y, aim.Softmax(2), 0.5, S=task.S, max_steps=100, tol=1e-5, throw=False)
+    assert result["errors"] == pytest.approx(found.mse, rel=1e-3)
+    assert result["expected"] == pytest.approx(found.history, rel=1e-3)
+    assert [event.true_error for event in events[1:]] == pytest.approx(found.mse)  # told while it runs
+    assert np.isnan(events[0].true_error)
+    _, kept = runs.finish(settings, result, [])
+    limit, expected, _, error = drawing.draw_steps(SECTION.view({}, Path("none.db"), kept))["data"]
+    assert limit["y"] == pytest.approx([aim.state_evolution(aim.Softmax(2), result["alpha"], 0.5).value] * 2, rel=1e-4)
+    assert error["y"][-1] == pytest.approx(limit["y"][0], abs=0.1)
+    assert expected["y"] == pytest.approx(found.history, rel=1e-3)
+    assert error["x"] == list(range(found.steps + 1))
+
+
+def test_small_errors_have_a_logarithmic_axis() -> None:
+    few = RUN | {"errors": [1.0, 0.1, 1e-3, 1e-7], "expected": [1.0, 0.1, 1e-3, 1e-9], "mse": 1e-7}
+    view = SECTION.view({"alpha": "0.8"}, Path("none.db"), [few | {"alpha": 0.25}])
+    axis = drawing.draw_steps(view)["layout"]["yaxis"]
+    assert axis["type"] == "log"
+    assert axis["range"][0] < -7
+    many = SECTION.view({}, Path("none.db"), [RUN | {"errors": [1.0, 0.4], "expected": [1.0, 0.4]}])
+    assert drawing.draw_steps(many)["layout"]["yaxis"]["range"] == [0, 1.1]
+    high = SECTION.view({}, Path("none.db"), [RUN | {"errors": [1.35, 0.4], "expected": [1.0, 0.4]}])
+    assert (
+        drawing.draw_steps(high)["layout"]["yaxis"]["range"][1] > 1.35
+    )  # a small teacher may be far from the prior mean

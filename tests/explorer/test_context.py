@@ -68,7 +68,7 @@ def test_every_sequence_may_have_its_own_task():
     figure = FIGURES["sequences"].draw(view(tasks="own"))
     trace = figure["data"][0]
     assert trace["y"][40] == pytest.approx(context.theory(2, inf, trace["x"][40], 0.01, 0.1).icl, rel=1e-4)
-    assert "κ ∞" in figure["layout"]["xaxis"]["title"]["text"]
+    assert "κ = ∞" in figure["layout"]["xaxis"]["title"]["text"]
     assert FIGURES["tasks"].draw(view(tasks="own"))["layout"]["shapes"] == []
     assert "your settings" not in drawn("diagram", tasks="own")
 
@@ -130,7 +130,10 @@ def test_simulations_are_drawn_where_they_belong(monkeypatch):
     own = FIGURES["sequences"].draw(view(tasks="own", **chosen))["data"]
     assert [trace["name"] for trace in own if "error_y" in trace] == ["training tasks"]
     assert "The store has" not in drawing.summary(view(**chosen))
-    assert "The store has simulations at α 8, κ 0.5, τ 2, λ 0.05, noise 0.2; at α 8, κ ∞" in drawing.summary(view())
+    assert (
+        "The store has simulations at α = 8, κ = 0.5, τ = 2, λ = 0.05, noise = 0.2; at α = 8, κ = ∞"
+        in drawing.summary(view())
+    )
 
 
 def test_learners_after_endless_training_are_drawn_against_tasks(monkeypatch):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from attlas.claims import doors
 from attlas.errors import InputError
 from attlas.explorer import frame, pages
-from attlas.explorer.controls import Slider
+from attlas.explorer.controls import Slider, read
 
 PAGES = [pages.find(key) for key in pages.names()]
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.door)
@@ -107,5 +107,5 @@ def test_the_settings_of_a_job_are_json_and_what_a_browser_has_not_found_is_noth
         if section.job:
             nothing = section.job.parse(None)
             assert not nothing
-            chosen = section.job.settings(frame.read(section.address, {}), nothing)
+            chosen = section.job.settings(read(section.address, {}), nothing)
             assert json.loads(json.dumps(chosen)) == chosen

@@ -21,7 +21,7 @@ RUN = {
 
 
 def view(found=None, **given):
-    return SECTION.view(given, Path("none.db"), found)
+    return SECTION.view({"encoding": 3, "alpha": 3} | given, Path("none.db"), found)
 
 
 def drawn(name, *found, **given):

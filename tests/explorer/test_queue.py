@@ -1,5 +1,6 @@
 import time
 
+import numpy as np
 import pytest
 
 from attlas import aim
@@ -35,6 +36,8 @@ def test_message_passing_in_a_job_is_that_of_the_library(queue) -> None:
     assert job.stage == "done"
     assert job.result["mse"] == pytest.approx(found.mse[-1], rel=1e-9)
     assert job.result["steps"] == found.steps
+    assert job.course[0] == [None, None]  # the data are drawn, nothing is known
+    assert np.array(job.course[1:]) == pytest.approx(np.array([found.history, found.mse]).T)
 
 
 def test_the_queue_has_an_end_a_running_job_is_stopped_and_a_waiting_one_never_starts(queue) -> None:

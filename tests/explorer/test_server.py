@@ -1,4 +1,6 @@
+import gzip
 import json
+import re
 import socket
 import time
 
@@ -102,20 +104,46 @@ def test_data_are_served(client) -> None:
             "what,n,mse_over_variance,alpha,ridge,freedom,from_noise,deviation,converged,standard_error,seeds,d,claim",
         ),
         ("features/heads", "what,heads,mse_over_variance,alpha,ridge,freedom,from_noise,deviation,converged"),
-        ("recovery/query", "query,tokens,answer_1,answer_2,answer_3"),
-        ("recovery/known", "matrix,row,column,known,true"),
+        ("recovery/body", "phase,what,x,y,end_x,end_y"),
+        ("recovery/query", "query,tokens,answer_1,answer_2,answer_3,answer_4,answer_5"),
+        ("recovery/matrices", "matrix,row,column,known,true"),
     ):
         given = {"aim/spectrum": {"trained": "on"}}.get(name, {})
         answer = client.get(f"/data/{name}.csv", query_string=given)
         assert answer.status_code == 200
         assert answer.text.splitlines()[0] == header
-    assert answer.headers["Content-Disposition"] == 'attachment; filename="recovery_known_dim-3_box-0_queries-5.csv"'
+    assert (
+        answer.headers["Content-Disposition"] == 'attachment; filename="recovery_matrices_dim-5_box-0_queries-18.csv"'
+    )
     answer = client.get("/data/aim/diagram.csv")
     assert "_alpha-0.1248_" in answer.headers["Content-Disposition"]  # its value, not the position of its slider
     answer = client.get("/data/x.csv/y.csv")
+    recovery = "recovery/body, recovery/query, recovery/matrices"
     assert answer.text.startswith(
-        "No data set 'x.csv/y'; available: features/curves, features/heads, recovery/query, recovery/known, aim/"
+        f"No data set 'x.csv/y'; available: features/curves, features/heads, {recovery}, aim/"
     )
+
+
+def test_answers_are_compressed_for_who_reads_that_and_kept_where_their_address_names_a_version(client) -> None:
+    page = client.get("/").text
+    scripts = re.findall(r'(?:src|href)="(/[^"]+)"', page)
+    assert any("plotly.min.js?v=" in path for path in scripts)
+    assert not any("dash_table" in path for path in scripts)
+    for path in scripts:
+        with client.get(path) as plain, client.get(path, headers={"Accept-Encoding": "br, gzip"}) as small:
+            assert "immutable" in plain.headers["Cache-Control"], path
+            assert plain.content_encoding is None
+            if len(plain.data) >= 1024:
+                assert small.content_encoding == "gzip"
+                assert gzip.decompress(small.data) == plain.data
+                assert "Accept-Encoding" in small.headers["Vary"]
+    grid = client.get("/grid/aim/bayes.json", headers={"Accept-Encoding": "gzip"})
+    assert len(gzip.decompress(grid.data)) > 2 * len(grid.data)
+    assert "immutable" not in grid.headers.get("Cache-Control", "")
+    assert client.get("/nobody", headers={"Accept-Encoding": "gzip"}).content_encoding is None
+    for takes, coded in (("gzip;q=0", None), ("identity, *;q=0", None), ("GZIP;q=0.5", "gzip"), ("*", "gzip")):
+        assert client.get("/grid/aim/bayes.json", headers={"Accept-Encoding": takes}).content_encoding == coded, takes
+    assert client.get("/grid/aim/bayes.json?channel=x").status_code == 400
 
 
 def test_a_request_has_a_largest_size(client) -> None:
@@ -154,11 +182,13 @@ def call(client, output: str, changed: str = "", **values):
 
 def test_a_callback_with_nonsense_does_not_fall_over(client) -> None:
     for value in ("<b>", None, 1e308, 10**400, [1], {"a": 1}):
-        answer = call(client, "aim-curve-summary.children", others=value)
-        assert answer.status_code == 200
-        assert "must be" in answer.json["response"]["aim-curve-summary"]["children"]
-        drawn = call(client, "aim-curve.figure", others=value).json["response"]
-        assert drawn["aim-curve-place"]["className"] == "blank"
+        for given in (value, {"rho": value}):
+            answer = call(client, "aim-curve-drawn.data", aim_curve_settled__data=given, others=value)
+            assert answer.status_code == 200
+            drawn = answer.json["response"]["aim-curve-drawn"]["data"]
+            if given != {"a": 1}:  # which are settings, if none that the page has
+                assert "must be" in drawn["summary"] or "no settings" in drawn["summary"]
+                assert [shown for _, shown in drawn["plots"]] == ["blank"] * 4
 
 
 def test_a_store_that_cannot_be_read_is_named_below_the_theory(tmp_path) -> None:
@@ -166,40 +196,41 @@ def test_a_store_that_cannot_be_read_is_named_below_the_theory(tmp_path) -> None
     store.write_bytes(b"no store at all " * 200)
     app = room.application(store, room.LOCAL, 8050, queue=Queue())
     app.test_client_class = Visitor
-    starts = {f'{{"control":"aim:{name}"}}__value': c.start for name, c in find("aim").controls.items()}
+    starts = {name: control.start for name, control in find("aim").controls.items()}
     _wait(lambda: "bad.db" in simulations.trouble(store, "aim"))
-    answer = call(app.test_client(), "aim-curve-summary.children", **starts)
-    text = answer.json["response"]["aim-curve-summary"]["children"]
+    answer = call(app.test_client(), "aim-curve-drawn.data", aim_curve_settled__data=starts)
+    text = answer.json["response"]["aim-curve-drawn"]["data"]["summary"]
     assert text.startswith("At α = 0.1248 the best error is V = ")
     assert "Simulations cannot be shown: " in text
 
 
-@pytest.mark.parametrize("trigger", ["run.n_clicks", "cancel.n_clicks", "clock.n_intervals", "begin.data"])
+@pytest.mark.parametrize("trigger", ["run.n_clicks", "cancel.n_clicks", "clock.n_intervals", "shown.data"])
 def test_a_first_call_begins_nothing_whatever_is_named_as_its_trigger(client, trigger) -> None:
-    assert call(client, "aim-amp-key.data", f"aim-amp-{trigger}", aim_amp_begin__data=False).json["response"] == {}
+    assert call(client, "aim-amp-key.data", f"aim-amp-{trigger}").json["response"] == {}
 
 
-PROPERTIES = {"run": "n_clicks", "cancel": "n_clicks", "clock": "n_intervals", "begin": "data", "key": "data"}
+PROPERTIES = {"run": "n_clicks", "cancel": "n_clicks", "clock": "n_intervals", "key": "data"}
 
 
 def step(client, changed: str, **values):
-    """Return what the buttons of sculpting are told, by part; d, scale and seed are 4, and nothing was found before."""
-    values = {f"recovery_sculpt_{part}__{PROPERTIES[part]}": value for part, value in values.items()}
-    changed = f"recovery-sculpt-{changed}.{PROPERTIES[changed]}"
-    answer = call(client, "recovery-sculpt-key.data", changed, **values, recovery_sculpt_found__data=None, others=4)
-    return {name.removeprefix("recovery-sculpt-"): value for name, value in answer.json["response"].items()}
+    """Return what the buttons of message passing are told, by part; settings are where they start, and nothing was found."""
+    values = {f"aim_amp_{part}__{PROPERTIES[part]}": value for part, value in values.items()}
+    values |= {f'{{"control":"aim:{name}"}}__value': c.start for name, c in find("aim").controls.items()}
+    changed = f"aim-amp-{changed}.{PROPERTIES[changed]}"
+    answer = call(client, "aim-amp-key.data", changed, **values, aim_amp_found__data=None)
+    return {name.removeprefix("aim-amp-"): value for name, value in answer.json["response"].items()}
 
 
-def test_a_run_begins_by_a_link_is_followed_and_ends_once(client) -> None:
+def test_a_run_is_begun_followed_and_ends_once(client) -> None:
     first = {"run": None, "cancel": None, "clock": 0}
-    begun = step(client, "run", **first, begin=True, key=None)
+    begun = step(client, "run", **first | {"run": 1}, key=None)
     key = begun["key"]["data"]
     assert begun["clock"]["max_intervals"] == 1
-    followed = first | {"clock": 7, "begin": True}
+    followed = first | {"run": 1, "clock": 7}
     status = step(client, "clock", **followed, key=key)
     assert status["clock"]["max_intervals"] == 8  # ticks once more, after this answer
     assert status["run"]["disabled"]
-    back = step(client, "cancel", **first, begin=False, key=key)
+    back = step(client, "cancel", **first, key=key)
     assert back["run"]["disabled"]  # who comes back to the page finds it going on
     pressed = followed | {"cancel": 1}
     ended = step(client, "cancel", **pressed, key=key)
@@ -212,21 +243,9 @@ def test_a_run_begins_by_a_link_is_followed_and_ends_once(client) -> None:
     assert "clock" not in lost
 
 
-@pytest.mark.parametrize(
-    "found",
-    [
-        None,
-        "x",
-        [1],
-        {"frames": 3},
-        {"frames": [{}], "true": [], "title": ""},
-        {"frames": [{"proxy": [0, 0], "flat": [1]}]},
-    ],
-)
+@pytest.mark.parametrize("found", [None, "x", [1], {"seed": 3}, [{"seed": 3}], [{"mse": [1]}]])
 def test_only_what_was_found_is_written(client, found) -> None:
-    assert (
-        call(client, "recovery-sculpt-file.data", "recovery-sculpt-save.n_clicks", others=found).json["response"] == {}
-    )
+    assert call(client, "aim-amp-file.data", "aim-amp-save.n_clicks", others=found).json["response"] == {}
 
 
 def test_claims_recover_from_a_store_that_was_damaged(tmp_path) -> None:
@@ -268,14 +287,56 @@ def test_a_malformed_post_is_400_without_a_traceback(client, body, kind, capfd, 
     assert "site-packages" not in said
 
 
+def test_parts_that_are_not_those_of_the_callback_are_400(client, caplog) -> None:
+    """Every callback that the server has, with outputs or inputs that its page would not send."""
+    asked = refused = 0
+    for entry in client.get("/_dash-dependencies").json:
+        if entry.get("clientside_function"):
+            continue
+        output = entry["output"]
+        names = [part.rsplit(".", 1) for part in output.strip(".").split("...")]
+        as_text = [{"id": name, "property": prop} for name, prop in names]
+        good = [each | {"id": json.loads(each["id"])} if each["id"].startswith("{") else each for each in as_text]
+        several = output.startswith("..")
+        wrong = [None, 3, [], {}, [[]], good if not several else good[0], good * 2]
+        if good != as_text:
+            wrong.append(as_text if several else as_text[0])
+        body = {"output": output, "inputs": [], "state": [], "changedPropIds": []}
+        for part in ("inputs", "state"):
+            body[part] = [
+                {
+                    "id": json.loads(each["id"]) if each["id"].startswith("{") else each["id"],
+                    "property": each["property"],
+                }
+                for each in entry[part]
+            ]
+        for outputs in wrong:
+            assert client.post("/_dash-update-component", json=body | {"outputs": outputs}).status_code == 400
+            asked += 1
+        right = good if several else good[0]
+        for inputs in ([], body["inputs"] * 2):
+            answer = client.post(
+                "/_dash-update-component", json=body | {"outputs": right, "inputs": inputs, "state": []}
+            )
+            assert answer.status_code in (200, 400), output
+            refused += answer.status_code == 400
+        if output.startswith("{"):
+            answer = client.post("/_dash-update-component", json=body | {"outputs": good[0]})
+            assert answer.status_code == 200
+    assert asked > 80
+    assert refused > 20
+
+
 @pytest.mark.parametrize(
     "path",
     ["/_dash-component-suites/none/x.js", "/_dash-component-suites/dash/none.js", "/_dash-component-suites/../x",
-     "/_dash-component-suites/dash/../../x.py", "/_dash-none"],
+     "/_dash-component-suites/dash/../../x.py", "/_dash-none", "/_dash-component-suites/dash", "/_dash-component-suites/",
+     "/_dash-update-component", "/data/x/y", "/grid/aim/none.json", "/grid/none/bayes.json", "/grid/aim",
+     "/grid/features/x.json"],
 )  # fmt: skip
 def test_an_unknown_component_is_404_without_a_traceback(client, path, capfd, caplog) -> None:
     answer = client.get(path)
-    assert answer.status_code in (200, 404) if path == "/_dash-none" else answer.status_code == 404
+    assert answer.status_code == 404
     assert "Traceback" not in "".join(capfd.readouterr()) + caplog.text + answer.text
 
 

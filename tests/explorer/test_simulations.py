@@ -7,12 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attlas.claims import find
+from attlas.claims import Series, find
 from attlas.claims.aim import state_evolution
+from attlas.claims.learners import LEARNERS
 from attlas.claims.series import gather
 from attlas.explorer import simulations
 from attlas.explorer.pages.aim import PAGE
+from attlas.explorer.plotting import SYMBOLS, simulated
+from attlas.explorer.simulations import Stored
 from attlas.lab import run
+from attlas.store import Store
 
 SETTINGS = ("channel", "tokens", "noise", "rho", "decay", "d")
 
@@ -49,7 +53,7 @@ def test_simulations_of_the_store_are_means_over_seeds(tmp_path, claims) -> None
     assert found.mean[0] == pytest.approx(np.mean(errors), rel=1e-9)
     assert found.standard_error[0] == pytest.approx(np.std(errors, ddof=1) / np.sqrt(3), rel=1e-9)
     view = PAGE.sections[0].view({}, store)
-    curve, _, _ = PAGE.sections[0].plots
+    curve = PAGE.sections[0].plots[0]
     assert curve.draw(view)["data"][-1]["name"] == "message passing"
     row = f"message passing,0.1,{found.mean[0]!r},{found.standard_error[0]!r},3,20,aim.state-evolution"
     assert row in curve.data(view).splitlines()
@@ -70,7 +74,8 @@ def test_the_series_of_a_door_are_also_those_of_the_doors_below_it(tmp_path, mon
     asked = []
     monkeypatch.setattr(simulations, "find", lambda wanted: asked.extend(wanted) or [])
     store = tmp_path / "attlas.db"
-    store.touch()
+    with Store(store):
+        pass
     simulations.stored(store, "aim", "alpha", "mse", SETTINGS)
     assert {name.split(".")[0] for name in asked} == {"aim", "trained"}
 
@@ -116,3 +121,13 @@ def test_a_locked_store_does_not_hold_up_the_theory(tmp_path, monkeypatch) -> No
     while not stored() and time.monotonic() < end:
         time.sleep(0.01)
     assert stored() == [one]
+
+
+def test_a_learner_keeps_its_colour_and_marker_whatever_the_settings() -> None:
+    looks = {}
+    for keys in (list(LEARNERS), list(reversed(LEARNERS)), list(LEARNERS)[3:5]):
+        found = [Stored("a.claim", Series(key, {"d": 8}, "x", "y", (1.0,), (0.5,), (0.1,), (2,))) for key in keys]
+        for trace in simulated(found):
+            look = trace["marker"]["color"], trace["marker"]["symbol"]
+            assert looks.setdefault(trace["name"], look) == look
+    assert looks == {one.name: (one.colour, SYMBOLS[one.marker]) for one in LEARNERS.values()}

@@ -1,8 +1,10 @@
 """What a visitor can move: sliders and choices, their positions in the address bar, and the check of what comes back."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from attlas.errors import InputError
@@ -27,7 +29,13 @@ class Slider:
     powers : bool
         The position is the decimal logarithm of the value.
     scale : callable, optional
-        ``scale(state) -> float``: the value is the position times this, which may depend on the controls before it.
+        ``scale(state) -> float``: the value is the position times this.
+    by : dict
+        The controls before this one that the scale depends on, and every position of each.
+    only : dict
+        Values of other controls under which this one does something, by name; elsewhere it is disabled.
+    why : str
+        What a visitor reads beside a control that is disabled.
     """
 
     name: str
@@ -38,6 +46,9 @@ class Slider:
     start: float
     powers: bool = False
     scale: Callable[[State], float] | None = None
+    by: Mapping[str, Collection[Any]] = field(default_factory=dict, hash=False)
+    only: Mapping[str, Collection[Any]] = field(default_factory=dict, hash=False)
+    why: str = ""
 
     def position(self, given: Any) -> float:
         """Return the position nearest to what is given; raise `InputError` where there is none."""
@@ -57,28 +68,39 @@ class Slider:
     def _refused(self, given: Any) -> InputError:
         return InputError(f"{self.name} must be from {self.low:g} to {self.high:g}; got {str(given)[:40]!r}")
 
+    def scales(self) -> dict[str, float]:
+        """Return the scale by the positions that it depends on, so that the browser can write the value without asking."""
+        if not self.scale:
+            return {}
+        places = (dict(zip(self.by, place, strict=True)) for place in product(*self.by.values()))
+        return {",".join(map(_plain, place.values())): self.scale(place) for place in places}
+
     def show(self, door: str, given: Mapping[str, Any]) -> Any:
         """Return the labelled control, set to the position that is given for it."""
         from dash import dcc, html
 
         name = identity(door, self.name)
-        kind = "power" if self.powers else "computed" if self.scale else "number"
-        label = [self.label, html.Span(id=name | {"value": kind}, className="value")]
         value = given.get(self.name, self.start)
-        control = dcc.Input(id=name, type="range", min=self.low, max=self.high, step=self.step, value=value)
-        return html.Div(
-            [html.Label(label, htmlFor=json.dumps(name, separators=(",", ":"))), control], className="control"
+        label = html.Label(
+            [html.Span(typeset(self.label)), html.Span(className="value")],
+            htmlFor=json.dumps(name, separators=(",", ":")),
         )
+        control = dcc.Input(id=name, type="range", min=self.low, max=self.high, step=self.step, value=value)
+        form = {"powers": self.powers, "scales": self.scales(), "by": list(self.by)}
+        form |= {"low": self.low, "high": self.high, "step": self.step}
+        return _place(self, door, form, [label, control])
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few names."""
+    """One of a few names; `only` and `why` are those of a `Slider`."""
 
     name: str
     label: str
     options: Mapping[str, str] = field(hash=False)
     start: str
+    only: Mapping[str, Collection[Any]] = field(default_factory=dict, hash=False)
+    why: str = ""
     scale: ClassVar[None] = None
 
     def position(self, given: Any) -> str:
@@ -98,7 +120,8 @@ class Choice:
         options: Any = [{"value": value, "label": label} for value, label in self.options.items()]
         value = given.get(self.name, self.start)
         buttons = dcc.RadioItems(options=options, value=value, id=identity(door, self.name), className="choices")
-        return html.Fieldset([html.Legend(self.label), buttons], className="control")
+        form = {"options": dict(self.options)}
+        return _place(self, door, form, [html.Legend(typeset(self.label)), buttons])
 
 
 Control = Slider | Choice
@@ -122,3 +145,26 @@ def inputs(door: str, controls: Sequence[Control]) -> "dict[str, Input]":
     from dash import Input
 
     return {control.name: Input(identity(door, control.name), "value") for control in controls}
+
+
+def typeset(text: str) -> list[Any]:
+    """Return a label with its symbols in italics: letters that stand alone, but for the word "a"."""
+    from dash import html
+
+    parts = re.split(r"(?<![A-Za-zα-ω'])([b-zB-Zα-ω])(?![A-Za-zα-ω'])", text)
+    return [html.I(part) if i % 2 else part for i, part in enumerate(parts) if part]
+
+
+def _place(control: Control, door: str, form: dict[str, Any], content: list[Any]) -> Any:
+    """Return the place of a control, which tells the browser its `form`, and under which settings it does something."""
+    from dash import html
+
+    only = {name: list(map(_plain, values)) for name, values in control.only.items()}
+    says: Any = {"data-form": json.dumps(form | {"only": only, "why": control.why}, separators=(",", ":"))}
+    name = identity(door, control.name)["control"]
+    return html.Fieldset([*content, html.P(className="why")], className="control", **says, **{"data-control": name})
+
+
+def _plain(value: Any) -> str:
+    """Return a position as the browser writes it."""
+    return value if isinstance(value, str) else f"{value:.12g}"

@@ -1,29 +1,47 @@
 """The application: a frame with the navigation, and in it the page that the address names, laid out and connected."""
 
+import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import resources
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 import flask
-from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from attlas import __version__
 from attlas.claims import Tier
-from attlas.errors import AttlasError, InputError
+from attlas.errors import InputError
 from attlas.explorer import claims, pages, simulations
-from attlas.explorer.controls import Control, identity, inputs, read
 from attlas.explorer.lane import Lane
-from attlas.explorer.page import Page, Plot, Section
-from attlas.explorer.plotting import BLANK
+from attlas.explorer.page import Page, Section
 from attlas.explorer.queue import Queue
+
+_PLOTLY = "/_dash-component-suites/plotly/package_data/plotly.min.js"  # where Dash looks for it
+
+
+class Application(Dash):  # type: ignore[misc]
+    """Dash, which sends its pages as few scripts as they need."""
+
+    def interpolate_index(self, **parts: Any) -> str:
+        """Return the page that everything starts from.
+
+        Without the script of tables, of which no page has one; Plotly is there before Dash looks for it, which would
+        otherwise fetch it a second time.
+        """
+        parts["scripts"] = "\n".join(tag for tag in parts["scripts"].split("\n") if "/dash_table/" not in tag)
+        parts["favicon"] = '<link rel="icon" href="data:,">'
+        parts["css"] += f'<script src="{_PLOTLY}?v={version("plotly")}"></script>'
+        return str(super().interpolate_index(**parts))
 
 
 def build(store: Path, queue: Queue, tier: Tier, seed: int) -> Dash:
     """Return the application: every page connected, its data as files."""
-    app = Dash(
+    app = Application(
         "attlas.explorer",
         title="attlas",
         update_title="",
@@ -31,7 +49,8 @@ def build(store: Path, queue: Queue, tier: Tier, seed: int) -> Dash:
         assets_folder=str(resources.files("attlas.explorer").joinpath("assets")),
         serve_locally=True,
     )
-    app.index_string = app.index_string.replace("<html>", '<html lang="en">')
+    for old, new in (("<html>", '<html lang="en">'), ("<footer>", "<div>"), ("</footer>", "</div>")):
+        app.index_string = app.index_string.replace(old, new)  # the footer of the page is another one
     known = {key: pages.find(key) for key in pages.names()}
     app.layout = _frame(list(known.values()))
 
@@ -63,20 +82,25 @@ def warm(store: Path) -> None:
     for page in map(pages.find, pages.names()):
         for given in page.warm:
             for section in page.sections:
-                view = section.view(given, store)
-                for plot in section.plots:
-                    plot.draw(view)
+                section.draw(given, store)
+                for grid in section.grids.values():
+                    with suppress(InputError):  # not every setting has every grid
+                        grid.make(section.view(given, store).state)
 
 
 def _frame(known: Sequence[Page]) -> Any:
-    lasting = [job.stores(page.door) for page in known for job in page.jobs.values() if not job.phases]
+    places = [job.stores(page.door) for page in known for job in page.jobs.values()]
+    stage = html.Button(
+        "Full screen", id="stage", type="button", className="quiet", title="For talks; Escape leaves it"
+    )
     return html.Div(
         [
             dcc.Location(id="address", refresh="callback-nav"),
-            *(place for places in lasting for place in places),
+            dcc.Store(id="look"),
+            *(store for stores in places for store in stores),
             html.A("Skip to the page", href="#page", className="skip"),
             html.Header(
-                [html.A("attlas", href="/", className="name"), html.Nav(id="pages", **{"aria-label": "Pages"})]
+                [html.A("attlas", href="/", className="name"), html.Nav(id="pages", **{"aria-label": "Pages"}), stage]
             ),
             html.Main(id="page", tabIndex="-1"),
             html.Footer(f"attlas {__version__}. Everything is computed on this machine."),
@@ -85,10 +109,11 @@ def _frame(known: Sequence[Page]) -> Any:
 
 
 def _links(known: Sequence[Page], current: Page) -> list[Any]:
+    """Return the links to the pages; the browser adds the settings that a visitor has left a page with."""
     links = [
-        html.A(page.title, href=f"/{page.door}", **{"aria-current": "page"})
-        if page is current
-        else dcc.Link(page.title, href=f"/{page.door}")
+        dcc.Link(
+            page.title, id={"door": page.door}, href=f"/{page.door}", className="current" if page is current else ""
+        )
         for page in known
     ]
     return [*links, html.A(claims.TITLE, href="/claims/")]
@@ -114,57 +139,31 @@ def _positions(page: Page, search: str) -> tuple[dict[str, Any], list[str]]:
 
 
 def _connect(app: Dash, door: str, section: Section[Any], store: Path) -> None:
-    """Let summary and plots follow the controls and the job of their section."""
-    watched: dict[str, Any] = {"given": inputs(door, section.inputs)}
+    """Let summary and plots follow the controls, once they rest, and the job of their section: one request for all."""
+    watched: dict[str, Any] = {"given": Input(section.settled_id(door), "data")}
     if section.job:
         watched["found"] = Input(section.job.found_id(door), "data")
 
-    @app.callback(output=Output(section.summary_id(door), "children"), inputs=watched)
-    def summarise(given: dict[str, Any], found: Any = None) -> str:
-        try:
-            text = section.summary(section.view(given, store, found))
-        except AttlasError as error:
-            return f"{error}."
+    @app.callback(output=Output(section.drawn_id(door), "data"), inputs=watched)
+    def draw(given: Any, found: Any = None) -> dict[str, Any]:
+        shown = section.draw(given, store, found)
         trouble = simulations.trouble(store, door)
-        return f"{text} Simulations cannot be shown: {trouble}." if trouble else text
+        return shown | ({"summary": f"{shown['summary']} Simulations cannot be shown: {trouble}."} if trouble else {})
 
-    for plot in section.plots:
-        _connect_plot(app, door, section, plot, store, watched)
-    for control in section.inputs:
-        if control.scale:
-            _connect_value(app, door, section, control)
-
-
-def _connect_plot(
-    app: Dash, door: str, section: Section[Any], plot: Plot[Any], store: Path, watched: dict[str, Any]
-) -> None:
-    name = f"{door}-{plot.name}"
-
-    @app.callback(output=[Output(name, "figure"), Output(f"{name}-place", "className")], inputs=watched)
-    def draw(given: dict[str, Any], found: Any = None) -> Any:
-        try:
-            figure = plot.draw(section.view(given, store, found))
-        except AttlasError:  # the summary says why
-            return BLANK, "blank"
-        return (no_update, "hidden") if figure is None else (figure, "")
-
-
-def _connect_value(app: Dash, door: str, section: Section[Any], control: Control) -> None:
-    """Write the value beside a slider whose value depends on other controls."""
-
-    @app.callback(
-        output=Output(identity(door, control.name) | {"value": "computed"}, "children"),
-        inputs={"given": inputs(door, section.inputs)},
+    names = [f"{door}-{plot.name}" for plot in section.plots]
+    app.clientside_callback(
+        ClientsideFunction("explorer", "show"),
+        Output(section.summary_id(door), "children"),
+        *(output for name in names for output in (Output(name, "figure"), Output(f"{name}-place", "className"))),
+        Input(section.drawn_id(door), "data"),
+        Input("look", "data"),
+        State(section.drawn_id(door), "id"),
     )
-    def value(given: dict[str, Any]) -> str:
-        try:
-            return f"{read(section.inputs, given)[control.name]:.4g}"
-        except AttlasError:  # the summary says why
-            return ""
 
 
 def _files(server: flask.Flask, known: dict[str, Page], store: Path) -> None:
-    lane = Lane()
+    """Serve what is shown as CSV, and the grids that the browser draws from."""
+    lane, grids = Lane(), Lane(at_once=2, waiting=6)
 
     @server.get("/data/<door>/<name>.csv")
     def download(door: str, name: str) -> Any:
@@ -183,31 +182,42 @@ def _files(server: flask.Flask, known: dict[str, Page], store: Path) -> None:
         headers = {"Content-Disposition": f'attachment; filename="{file}"'}
         return flask.Response(text, mimetype="text/csv", headers=headers)
 
+    @server.get("/grid/<door>/<name>.json")
+    def grid(door: str, name: str) -> Any:
+        page = known.get(door)
+        if page is None or name not in page.grids:
+            return "There is no such grid.\n", 404, {"Content-Type": "text/plain; charset=utf-8"}
+        section, made = page.grids[name]
+        with grids.enter():
+            found = made.make(section.view(flask.request.args, store).state)
+        return flask.Response(json.dumps(found, separators=(",", ":")), mimetype="application/json")
+
 
 def _clientside(app: Dash) -> None:
     """Do in the browser what needs no server: the address, the values beside sliders, saving a figure."""
     app.clientside_callback(
-        ClientsideFunction("explorer", "address"),
+        ClientsideFunction("explorer", "moved"),
         Output({"data": ALL}, "href"),
         Input({"control": ALL}, "value"),
         State({"control": ALL}, "id"),
         State({"data": ALL}, "href"),
     )
-    for kind in ("number", "power"):
-        app.clientside_callback(
-            ClientsideFunction("explorer", kind),
-            Output({"control": MATCH, "value": kind}, "children"),
-            Input({"control": MATCH}, "value"),
-        )
     app.clientside_callback(
-        ClientsideFunction("explorer", "computed"),
-        Output({"control": MATCH, "value": "computed"}, "title"),
-        Input({"control": MATCH, "value": "computed"}, "children"),
+        ClientsideFunction("explorer", "doors"),
+        Output({"door": ALL}, "href"),
+        Input("pages", "children"),
+        State({"door": ALL}, "id"),
     )
     app.clientside_callback(
         ClientsideFunction("explorer", "save"),
         Output({"save": ALL}, "title"),
         Input({"save": ALL}, "n_clicks"),
         State({"save": ALL}, "id"),
+        prevent_initial_call=True,
+    )
+    app.clientside_callback(
+        ClientsideFunction("explorer", "stage"),
+        Output("stage", "aria-pressed"),
+        Input("stage", "n_clicks"),
         prevent_initial_call=True,
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from attlas.errors import AttlasError
-from attlas.explorer.controls import Control, Slider, State, identity, inputs, read
+from attlas.explorer.controls import Control, State, identity, read
 from attlas.explorer.queue import ENDED, Queue
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ F = TypeVar("F")
 class Job(Generic[F]):
     """A computation of seconds to minutes, run in a process of its own, and what it has found so far.
 
-    What was found lives in the browser, as JSON: it stays with the tab, also while the visitor is at another page. Under a
-    job with `phases` it belongs to the page and to the settings it was computed from, and goes when one of them moves.
+    What was found lives in the browser, as JSON: it stays with the tab, also while the visitor is at another page.
 
     Attributes
     ----------
@@ -40,8 +39,9 @@ class Job(Generic[F]):
         Above its buttons.
     controls : sequence of Slider or Choice
         Beside its buttons.
-    phases : Slider, optional
-        Moves through what was found, from 1 on; at 0, its start, nothing was. A link in which it is not at 0 starts the job.
+    partial : callable, optional
+        ``partial(settings, course, found) -> JSON``: what is shown as found while the work is under way, from the value and
+        the true error of every `Event` so far; and after it has failed, with an empty course.
     """
 
     name: str
@@ -53,25 +53,24 @@ class Job(Generic[F]):
     heading: str = ""
     text: str = ""
     controls: Sequence[Control] = ()
-    phases: Slider | None = None
+    partial: Callable[[dict[str, Any], list[Any], F], Any] | None = None
 
     def found_id(self, door: str) -> str:
         """Return the id of the place where the browser keeps what was found."""
         return f"{door}-{self.name}-found"
 
     def stores(self, door: str) -> list[Any]:
-        """Return the places of the computation that is under way and of what was found."""
+        """Return what stays with the tab, also over a reload: the computation that is under way, and what was found."""
         from dash import dcc
 
-        storage: Any = "memory" if self.phases else "session"
-        return [dcc.Store(id=f"{door}-{self.name}-key"), dcc.Store(id=self.found_id(door), storage_type=storage)]
+        names = f"{door}-{self.name}-key", self.found_id(door)
+        return [dcc.Store(id=name, storage_type="session") for name in names]
 
     def show(self, door: str, given: Mapping[str, Any]) -> Any:
-        """Return the buttons and the progress; `stores` are in the frame, or here if what is found belongs to the page."""
+        """Return the buttons and the progress."""
         from dash import dcc, html
 
-        name, phases = f"{door}-{self.name}", self.phases
-        begin = bool(phases and given.get(phases.name))
+        name = f"{door}-{self.name}"
         row = [
             *(control.show(door, given) for control in self.controls),
             html.Button("Run", id=f"{name}-run", type="button"),
@@ -85,11 +84,9 @@ class Job(Generic[F]):
                 html.Div(row, className="row"),
                 html.Progress(id=f"{name}-progress", value="0", max="1", **{"aria-label": "Progress"}),
                 html.P(id=f"{name}-status", role="status"),
-                dcc.Store(id=f"{name}-begin", data=begin),
+                dcc.Store(id=f"{name}-shown", data=True),  # a new one whenever the page is shown
                 dcc.Download(id=f"{name}-file"),
                 dcc.Interval(id=f"{name}-clock", interval=400, max_intervals=0),  # ticks once after every answer
-                *(self.stores(door) if phases else []),
-                html.Div(phases.show(door, given), id=f"{name}-phases", className="row hidden") if phases else None,
             ]
         )
 
@@ -108,7 +105,7 @@ class Job(Generic[F]):
             Output(found_id, "data"),
             Output(f"{name}-run", "disabled"),
             Output(f"{name}-cancel", "disabled"),
-            Input(f"{name}-begin", "data"),
+            Input(f"{name}-shown", "data"),
             Input(f"{name}-run", "n_clicks"),
             Input(f"{name}-cancel", "n_clicks"),
             Input(f"{name}-clock", "n_intervals"),
@@ -116,11 +113,11 @@ class Job(Generic[F]):
             State(found_id, "data"),
             {control.name: State(identity(door, control.name), "value") for control in every},
         )
-        def step(begin: Any, run: Any, cancel: Any, tick: Any, key: Any, found: Any, given: dict[str, Any]) -> Any:
+        def step(_shown: Any, run: Any, cancel: Any, tick: Any, key: Any, found: Any, given: dict[str, Any]) -> Any:
             entered = not (run or cancel or tick)  # the page was just shown: nothing was pressed, no clock has ticked
             pressed = None if entered else ctx.triggered_id  # of a first call Dash names anything
             again = (tick or 0) + 1
-            if pressed == f"{name}-run" or (entered and begin is True):
+            if pressed == f"{name}-run":
                 try:
                     settings = self.settings(read(every, given), self.parse(found))
                     key = queue.submit(door, self.name, settings)
@@ -152,10 +149,15 @@ class Job(Generic[F]):
             ClientsideFunction("explorer", "missing"),
             Output(f"{name}-save", "disabled"),
             Input(found_id, "data"),
-            Input(f"{name}-begin", "data"),  # also when the page is shown again and what was found is there already
+            Input(f"{name}-shown", "data"),  # also when the page is shown again and what was found is there already
         )
-        if self.phases:
-            self._connect_phases(app, door, controls, self.phases)
+        app.clientside_callback(  # after a reload: the key is read from the tab too late for the first call of `step`
+            ClientsideFunction("explorer", "resume"),
+            Output(f"{name}-clock", "max_intervals", allow_duplicate=True),
+            Input(f"{name}-shown", "data"),
+            State(f"{name}-key", "id"),
+            prevent_initial_call="initial_duplicate",
+        )
 
     def _status(self, queue: Queue, key: Any, found: Any, again: int) -> Any:
         """Return key, ticks of the clock, words, progress, what was found, and whether Run and Cancel are disabled."""
@@ -163,40 +165,19 @@ class Job(Generic[F]):
 
         run = queue.get(key)
         if run is None:
-            return None, no_update, "This run is no longer known", "0", no_update, False, True
+            return None, no_update, "This run is no longer known", "0", self._so_far({}, [], found), False, True
         if run.stage not in ENDED:
             ahead = queue.ahead(key)
             text = run.text or (f"Queued, {ahead} ahead" if ahead else "Starting")
-            return no_update, again, text, f"{run.share:.3f}", no_update, True, False
+            far = self._so_far(run.settings, run.course.copy(), found) if run.course else no_update
+            return no_update, again, text, f"{run.share:.3f}", far, True, False
         if run.stage != "done":
-            return None, no_update, run.text, "0", no_update, False, True
+            return None, no_update, run.text, "0", self._so_far(run.settings, [], found), False, True
         text, found = self.finish(run.settings, run.result, self.parse(found))
         return None, no_update, text, "1", found, False, True
 
-    def _connect_phases(self, app: "Dash", door: str, controls: Sequence[Control], phases: Slider) -> None:
-        """Show what was found from its first phase on; drop it when a control moves, and let none move during a run."""
-        from dash import ClientsideFunction, Input, Output, State, ctx, no_update
+    def _so_far(self, settings: dict[str, Any], course: list[Any], found: Any) -> Any:
+        """Return what is found of work that has not ended, or what was found before it if there is no course."""
+        from dash import no_update
 
-        name, found_id = f"{door}-{self.name}", self.found_id(door)
-
-        @app.callback(
-            Output(identity(door, phases.name), "value"),
-            Output(f"{name}-phases", "className"),
-            Output(found_id, "data", allow_duplicate=True),
-            Output(f"{name}-status", "children", allow_duplicate=True),
-            Input(found_id, "data"),
-            inputs(door, controls),
-            State(identity(door, phases.name), "value"),
-            prevent_initial_call=True,
-        )
-        def change(found: Any, _given: Any, phase: Any) -> Any:
-            if found and ctx.triggered_id == found_id:
-                return phase or 1, "row", no_update, no_update
-            return 0, "row hidden", None, ""
-
-        for control in controls:
-            app.clientside_callback(
-                ClientsideFunction("explorer", "same"),
-                Output(identity(door, control.name), "disabled"),
-                Input(f"{name}-run", "disabled"),
-            )
+        return self.partial(settings, course, self.parse(found)) if self.partial else no_update

@@ -22,6 +22,8 @@ SYMBOLS = {
 }
 INK, RULE = "#1a1a1a", "#d9dce1"  # of a saved figure; on the page style sheets follow the reader's scheme
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 Figure = dict[str, Any]  # as Plotly takes it
 Trace = dict[str, Any]
 
@@ -55,6 +57,11 @@ def layout(x: str, y: str, **more: Any) -> dict[str, Any]:
 
 
 BLANK: Figure = {"data": [], "layout": layout("", "", xaxis={"visible": False}, yaxis={"visible": False})}
+
+
+def titled(axis: str, settings: str) -> str:
+    """Return the title of an axis with the settings below it, small, for a figure that leaves the page."""
+    return f'{axis}<br><span style="font-size:12px">({settings})</span>'
 
 
 def line(x: ArrayLike, y: ArrayLike, name: str, colour: str, **more: Any) -> Trace:
@@ -109,6 +116,16 @@ def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     writer.writerow(names)
     writer.writerows([float(cell) if isinstance(cell, np.floating) else cell for cell in row] for row in rows)
     return text.getvalue()
+
+
+def written(value: float, digits: int = 3) -> str:
+    """Return a number as one writes it, as the browser does beside sliders: powers of ten where it is small or large."""
+    rounded = float(f"{value:.{digits}g}")
+    if rounded == 0 or 1e-3 <= abs(rounded) < 1e5:
+        return f"{rounded:g}".replace("-", "−")
+    mantissa, power = f"{rounded:e}".split("e")
+    factor = f"{float(mantissa):g}".replace("-", "−")
+    return ("" if factor == "1" else f"{factor} × ") + "10" + str(int(power)).translate(_RAISED)
 
 
 def plain(values: ArrayLike, digits: int = 6) -> list[Any]:

@@ -32,6 +32,7 @@ class Computation:
     stage: Stage = "waiting"
     share: float = 0.0
     text: str = ""
+    course: list[Any] = field(default_factory=list)  # the numbers of every event so far: its value and the true error
     result: Any = None
     process: "subprocess.Popen[str] | None" = None
     asked: float = field(default_factory=time.monotonic)  # when somebody last asked about it
@@ -142,6 +143,7 @@ class Queue:
                 break
             if "share" in message:
                 run.share, run.text = message["share"], message["text"]
+                run.course.append(message["numbers"])
         process.stdout.close()
         process.wait()
         clock.cancel()

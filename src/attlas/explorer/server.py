@@ -1,6 +1,7 @@
 """The server of the page: this machine only, known paths only, requests from its own page only."""
 
 import ipaddress
+import json
 import logging
 import os
 import signal
@@ -15,6 +16,7 @@ from attlas.claims import Tier, door
 from attlas.errors import AttlasError, InputError
 from attlas.explorer.pages import names
 from attlas.explorer.queue import Queue, QueueFull
+from attlas.extras import require
 
 if TYPE_CHECKING:
     import flask  # and Dash with it only when there is something to serve: a job's process needs neither
@@ -47,9 +49,13 @@ def serve(
     echo : callable
         Called with the line that gives the address, once the server answers.
     """
+    require("explore")
     from threadpoolctl import threadpool_limits
     from waitress.server import create_server
 
+    from attlas.store import present
+
+    present(store)  # refuses what can be none
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # that a visitor waits a moment is not worth a warning
     if not host:
         raise InputError("host must be an address such as 127.0.0.1; got nothing")
@@ -87,8 +93,10 @@ def application(
 ) -> "flask.Flask":
     """Return the WSGI application."""
     import flask
+    from dash.exceptions import CallbackException
     from werkzeug.exceptions import HTTPException
 
+    from attlas.explorer.compression import shrink
     from attlas.explorer.frame import build, warm
 
     app = build(store, queue or Queue(), tier, seed)
@@ -119,7 +127,7 @@ def application(
         foreign = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
         if origin != f"http://{request.host}" or (foreign and request.headers.get("Sec-Fetch-Mode") != "navigate"):
             return "Requests from other pages are refused.\n", 403
-        if not _known(request.path):
+        if not _known(request.path) or (_caught(request) and request.path.strip("/") not in ("", *names())):
             return flask.render_template_string(_MISSING, doors=map(door, names())), 404
         if request.path == "/_dash-update-component" and request.method == "POST" and not _update(request):
             return "This is no request of this page.\n", 400
@@ -130,7 +138,7 @@ def application(
         response.headers["Content-Security-Policy"] = policy
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "same-origin"
-        return response
+        return shrink(response)
 
     plain = {"Content-Type": "text/plain; charset=utf-8"}
 
@@ -147,7 +155,7 @@ def application(
             return error
         if flask.request.path.startswith("/_dash-component-suites/"):
             return "There is no such file.\n", 404, plain
-        asked = flask.request.method == "POST" and isinstance(error, _BODY)
+        asked = flask.request.method == "POST" and isinstance(error, (*_BODY, CallbackException))
         logging.getLogger(__name__).error("%s %s: %r", flask.request.method, flask.request.path, error)
         return ("This is no request of this page.\n", 400, plain) if asked else ("This failed here.\n", 500, plain)
 
@@ -164,17 +172,46 @@ def _update(request: "flask.Request") -> bool:
     items = [item for part in parts if isinstance(part, list) for item in part]
     flat = [one for item in items for one in (item if isinstance(item, list) else [item])]
     named = all(isinstance(one, dict) and "id" in one and "property" in one for one in flat)
+    if not _matches(body["output"], body.get("outputs")):
+        return False
     return named and all(isinstance(part, list) for part in parts) and isinstance(body.get("changedPropIds", []), list)
+
+
+def _matches(output: str, outputs: Any) -> bool:
+    """Return whether the outputs of a request are those that its name lists: `..a.x...b.y..` are two, `a.x` is one."""
+    several = output.startswith("..")
+    items = outputs if several else [outputs]
+    parts = output.strip(".").split("...") if several else [output]
+    return isinstance(items, list) and len(items) == len(parts) and all(map(_is_output, parts, items))
+
+
+def _is_output(part: str, item: Any) -> bool:
+    name, _, prop = part.rpartition(".")
+    if isinstance(item, list):  # what a pattern stands for on this page
+        return '["ALL"]' in name and all(
+            isinstance(one, dict) and isinstance(one.get("id"), dict) and one.get("property") == prop for one in item
+        )
+    if not isinstance(item, dict) or item.get("property") not in (prop, prop.partition("@")[0]):
+        return False
+    own = item.get("id")
+    if name.startswith("{"):  # the name of a control is a mapping, and the page sends it as one
+        return isinstance(own, dict) and json.dumps(own, sort_keys=True, separators=(",", ":")) == name
+    return bool(own == name)
 
 
 def _known(path: str) -> bool:
     """Return whether there is anything at this path; Dash itself would show its page at all of them."""
     first, *rest = path.strip("/").split("/")
-    if first == "data":
+    if first in ("data", "grid"):
         return len(rest) == 2
     if first == "claims":
         return len(rest) <= 1  # routes of their own, which refuse names that they do not know
     return path.startswith(("/_dash-", "/assets/", "/_favicon")) or path.strip("/") in ("", *names())
+
+
+def _caught(request: "flask.Request") -> bool:
+    """Return whether no route has the path of a request but Dash's own for all, which shows the page."""
+    return request.url_rule is not None and request.url_rule.rule == "/<path:path>"
 
 
 def _names_this_machine(host: str) -> bool:

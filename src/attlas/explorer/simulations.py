@@ -46,9 +46,9 @@ def _view(store: Path, door: str) -> StoreView[tuple[Stored, ...]]:
 
 def _load(store: Path, door: str) -> tuple[Stored, ...]:
     from attlas.lab.verdicts import measurements
-    from attlas.store import read
+    from attlas.store import present, read
 
-    if not store.exists():
+    if not present(store):
         return ()
     family = {key for key, other in doors().items() if door in (key, other.parent)}
     ids = [name for name in names() if name.split(".")[0] in family]

@@ -35,5 +35,8 @@ class Visits(Generic[R]):
 
     def added(self, runs: Sequence[R], made: Mapping[str, Any]) -> Any:
         """Return the runs and one more, made of those entries that a run has, as the browser is sent them."""
-        run = self.run(**{name: made[name] for name in self.run.model_fields})
-        return self._list.dump_python([*runs, run][-MOST:])
+        return self.dumped([*runs, self.run(**{name: made[name] for name in self.run.model_fields})])
+
+    def dumped(self, runs: Sequence[R]) -> Any:
+        """Return the last runs, as the browser is sent them."""
+        return self._list.dump_python(list(runs)[-MOST:])

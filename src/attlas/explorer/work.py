@@ -1,6 +1,7 @@
 """Does the work of one job, in a process of its own: ``python -m attlas.explorer.work DOOR JOB SETTINGS``.
 
-It prints lines of JSON: {"share", "text"} on the way, {"result"} or {"error"} at the end. No other page is imported.
+It prints lines of JSON: {"share", "text", "numbers"} on the way, {"result"} or {"error"} at the end. No other page is
+imported.
 """
 
 import json
@@ -13,6 +14,7 @@ import numpy as np
 
 from attlas.errors import AttlasError
 from attlas.explorer.pages import find
+from attlas.numerics import Event
 
 LONGEST = 150  # seconds
 
@@ -28,11 +30,17 @@ def main() -> None:
     signal.alarm(LONGEST)  # also where the server that would stop it is gone
     try:
         work = find(door).jobs[job].work
-        send(result=work(lambda event: send(share=event.share, text=event.text), **json.loads(settings)))
+        send(result=work(lambda event: send(**_told(event)), **json.loads(settings)))
     except AttlasError as error:
         send(error=str(error))
     except BrokenPipeError:  # nobody listens any more
         os._exit(1)
+
+
+def _told(event: Event) -> dict[str, Any]:
+    """Return what is sent of an event; a number that there is not is null."""
+    numbers = [number if np.isfinite(number) else None for number in (event.value, event.true_error)]
+    return {"share": event.share, "text": event.text, "numbers": numbers}
 
 
 def _plain(value: Any) -> Any:

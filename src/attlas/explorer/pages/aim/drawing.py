@@ -9,9 +9,9 @@ from attlas.claims.learners import learner
 from attlas.errors import InputError
 from attlas.explorer.controls import State
 from attlas.explorer.page import View
-from attlas.explorer.pages.aim import theory
+from attlas.explorer.pages.aim import course, theory
 from attlas.explorer.pages.aim.runs import Run
-from attlas.explorer.plotting import Figure, curves_csv, layout, line, plain, points, simulated, table
+from attlas.explorer.plotting import Figure, curves_csv, layout, line, plain, points, simulated, table, titled
 from attlas.explorer.simulations import Stored, stored
 
 _SETTINGS = ("channel", "tokens", "noise", "rho", "decay", "d")  # of simulations that the curve can show
@@ -41,31 +41,30 @@ def draw_curve(view: View[list[Run]]) -> Figure:
     """Return the learning curve, with the simulations of the store and the visitor's runs."""
     state = view.state
     alphas, V, threshold = theory.curve(state)
-    traces = [line(np.r_[0, alphas], np.r_[1, V], "Bayes limit", COLOURS[0])]
+    traces = [line(np.r_[0, alphas], np.r_[1, V], "Bayes limit", COLOURS[0]) | _live("bayes")]
     if np.isfinite(threshold):
         edge = line([threshold, threshold], [0, 1], "perfect recovery", _GREY, dash="dot", width=1.5)
-        traces.append(edge | {"hoverinfo": "x+name"})
+        traces.append(edge | _live("threshold") | {"hoverinfo": "x+name"})
+    here = points([state["alpha"]], [theory.least_error(state)], "your settings", COLOURS[0], size=9)
+    traces.append(here | _live("point") | {"showlegend": False})
     if theory.trains(state):
         x, mse = theory.trained_curve(state)
         look = learner("trained")
-        traces.append(line(np.r_[0, x], np.r_[1 + state["rho"], mse], look.name, look.colour))
+        traces.append(line(np.r_[0, x], np.r_[1 + state["rho"], mse], look.name, look.colour) | _live("trained"))
     traces += simulated(_here(view), traces)
-    if runs := [run for run in view.found if _same(run.model_dump(), state)]:
-        shapes = ["star" if run.converged else "star-open" for run in runs]
-        places = [run.alpha for run in runs], [run.mse for run in runs]
-        text = [f"d = {run.d}, seed {run.seed}{'' if run.converged else ', not converged'}" for run in runs]
-        traces.append(points(*places, "your runs", learner("amp").colour, symbol=shapes) | {"text": text})
+    if runs := _runs(view):
+        traces += course.traces(runs)
     decay = f", decay {state['decay']:.3g}" if theory.trains(state) else ""
     top = 1.1 * max(value for trace in traces for value in trace["y"] if value is not None)
-    here = {"type": "line", "x0": state["alpha"], "x1": state["alpha"], "yref": "paper", "y0": 0, "y1": 1}
+    rule = {"type": "line", "x0": state["alpha"], "x1": state["alpha"], "yref": "paper", "y0": 0, "y1": 1}
     return {
         "data": traces,
         "layout": layout(
-            f"{_ALPHA}<br>({_named(state)}, ρ = {state['rho']:g}{decay})",
+            titled(_ALPHA, f"{_named(state)}, ρ = {state['rho']:g}{decay}"),
             "error V",
             xaxis={"range": [0, theory.span(state)]},
             yaxis={"range": [0, min(top, 3)]},
-            shapes=[here | {"line": {"width": 1, "color": "#888"}}],
+            shapes=[rule | {"line": {"width": 1, "color": "#888888"}}],
         ),
     }
 
@@ -94,16 +93,18 @@ def draw_diagram(view: View[list[Run]]) -> Figure:
         "colorscale": "Cividis",
         "zmin": 0,
         "zmax": 1,
+        "zsmooth": "fast",
         "reversescale": True,
         "colorbar": {"title": {"text": "V"}, "thickness": 14},
         "hovertemplate": "α %{x}, ρ %{y}: V = %{z}<extra></extra>",
     }
     lines = [line(edge, rhos, "perfect recovery", COLOURS[1])] if np.isfinite(edge).any() else []
     here = points([state["alpha"]], [state["rho"]], "your settings", "#ffffff", line={"color": "#000", "width": 2})
-    ends = {"range": [float(alphas[0]), float(alphas[-1])]}
+    here |= _live("point")
+    ends = {"range": [0, float(alphas[-1])]}, {"range": [0, theory.RHOS[1]]}
     return {
         "data": [heat, *lines, here],
-        "layout": layout(f"{_ALPHA}<br>({_named(state)})", "width over d, ρ", xaxis=ends),
+        "layout": layout(titled(_ALPHA, _named(state)), "width over d, ρ", xaxis=ends[0], yaxis=ends[1]),
     }
 
 
@@ -122,7 +123,7 @@ def draw_spectrum(view: View[list[Run]]) -> Figure | None:
     found, x, density = theory.spectrum(view.state)
     curve = line(x, density, f"{1 - found.rank:.3f} of the eigenvalues are zero", learner("trained").colour)
     axes = layout("eigenvalue", "density of the others", showlegend=True)
-    return {"data": [curve | {"fill": "tozeroy"}], "layout": axes}
+    return {"data": [curve | {"fill": "tozeroy"} | _live("spectrum")], "layout": axes}
 
 
 def spectrum_data(view: View[list[Run]]) -> str:
@@ -134,10 +135,25 @@ def spectrum_data(view: View[list[Run]]) -> str:
     return table(("what", "eigenvalue", "value"), rows)
 
 
+def _live(name: str) -> dict[str, Any]:
+    """Mark a trace that the browser moves by itself (``assets/aim.js``); it hides the others while the width is dragged."""
+    return {"meta": {"live": name}}
+
+
 def _named(state: State) -> str:
     """Return the channel in words, for a figure that leaves the page."""
     noise = f", noise {state['noise']:g}" if state["channel"] == "linear" else ""
     return f"{state['channel']}, T = {state['tokens']:g}{noise}"
+
+
+def draw_steps(view: View[list[Run]]) -> Figure | None:
+    """Return the last of the visitor's runs at these settings, step by step."""
+    return course.draw_steps(view, _runs(view))
+
+
+def _runs(view: View[list[Run]]) -> list[Run]:
+    """Return the visitor's runs at the settings of the page."""
+    return [run for run in view.found if _same(run.model_dump(), view.state)]
 
 
 def _stored(view: View[Any]) -> list[Stored]:

@@ -2,17 +2,19 @@
 
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from attlas import aim
 from attlas.explorer.controls import Slider, State
 from attlas.explorer.job import Job
 from attlas.explorer.pages.aim.theory import channel_of
-from attlas.explorer.plotting import table
+from attlas.explorer.plotting import plain, table
 from attlas.explorer.visits import Visits
 from attlas.numerics import Event, Progress
 
 _STEPS = 100
+_DIGITS = 4  # of the error of a step: what a browser holds goes back and forth
 
 
 class Run(BaseModel):
@@ -29,6 +31,9 @@ class Run(BaseModel):
     seed: int = Field(ge=0, le=10**9)
     mse: float
     converged: bool
+    errors: list[float] = Field(default=[], max_length=_STEPS + 1)  # after every step, from the prior mean on
+    expected: list[float] = Field(default=[], max_length=_STEPS + 1)  # by the algorithm, of itself
+    running: bool = False
 
 
 VISITS = Visits(Run)
@@ -39,11 +44,15 @@ def work(progress: Progress, rho: float, alpha: float, d: int, seed: int, **name
     progress(Event(0, _STEPS, f"Drawing {round(alpha * d * d)} sequences"))
     channel = channel_of(named)
     task = aim.sample(channel, d, alpha, rho, seed)
+    prior = float(np.sum((task.S - np.sqrt(rho) * np.eye(d)) ** 2)) / d
+    progress(Event(0, _STEPS, "Starting from the prior mean", 1.0, prior))
     found = aim.message_passing(
         task.X, task.y, channel, rho, S=task.S, max_steps=_STEPS, tol=1e-5, throw=False, progress=progress
     )
     exact = len(task.X) / d**2
-    return {"mse": float(found.mse[-1]), "steps": found.steps, "converged": found.converged, "alpha": exact}
+    course = {"errors": plain(found.mse, _DIGITS), "expected": plain(found.history, _DIGITS)}
+    ended = {"steps": found.steps, "converged": found.converged, "alpha": exact, "running": False}
+    return {"mse": float(found.mse[-1])} | course | ended
 
 
 def settings(state: State, runs: list[Run]) -> dict[str, Any]:
@@ -57,13 +66,34 @@ def finish(given: dict[str, Any], result: dict[str, Any], runs: list[Run]) -> tu
     """Return how a run ended, and all runs."""
     text = f"Error {result['mse']:.4f} after {result['steps']} steps at d = {given['d']}"
     text += "" if result["converged"] else "; not converged, so the error is not final"
-    return text, VISITS.added(runs, given | result)
+    return text, VISITS.added(_ended(runs), given | result)
+
+
+def partial(given: dict[str, Any], course: list[Any], runs: list[Run]) -> Any:
+    """Return all runs, the last one as far as it has come: `course` has a pair for every step, after one without."""
+    steps = [(expected, error) for expected, error in course if error is not None]
+    if not steps:
+        return VISITS.dumped(_ended(runs))
+    expected, errors = (plain(numbers, _DIGITS) for numbers in zip(*steps, strict=True))
+    begun = {"errors": errors, "expected": expected, "running": True}
+    return VISITS.added(_ended(runs), given | begun | {"mse": errors[-1], "converged": False})
 
 
 def data(runs: list[Run]) -> str:
-    """Return a visitor's runs as CSV."""
-    rows = [run.model_dump() | ({} if run.channel == "linear" else {"noise": ""}) for run in runs]  # others have none
-    return table(list(Run.model_fields), [list(row.values()) for row in rows])
+    """Return a visitor's runs as CSV; the errors of all steps of a run are in one cell."""
+    names = [name for name in Run.model_fields if name != "running"]
+    return table(names, [[_cell(run, name) for name in names] for run in _ended(runs)])
+
+
+def _cell(run: Run, name: str) -> Any:
+    value = getattr(run, name)
+    if name == "noise" and run.channel != "linear":  # which has none
+        return ""
+    return " ".join(map(repr, value)) if isinstance(value, list) else value
+
+
+def _ended(runs: list[Run]) -> list[Run]:
+    return [run for run in runs if not run.running]
 
 
 JOB = Job(
@@ -73,6 +103,7 @@ JOB = Job(
     finish=finish,
     parse=VISITS.parse,
     data=data,
+    partial=partial,
     heading="Run message passing",
     text="At the settings above, on a fresh random teacher of the size you choose.",
     controls=(Slider("d", "Token dimension d", 20, 160, 20, 80),),

@@ -6,16 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attlas import aim
+from attlas.aim.family import family, solve
+from attlas.aim.measurements import measurements
+from attlas.aim.trained_thresholds import trained_threshold
 from attlas.errors import InputError
 from attlas.explorer.controls import State
 from attlas.explorer.memoised import memoised
+from attlas.explorer.plotting import plain
 
 Array = NDArray[np.float64]
 
 RHOS = (0.05, 1.5)  # widths over d
 _CURVE = 50  # alphas of a curve
-_DIAGRAM = (24, 20)  # alphas and widths of a diagram
-_TRAINED = 20  # alphas of a curve of training
+_DIAGRAM = (48, 40)  # alphas and widths of a diagram
+_TRAINED = (0.01, 34)  # first alpha of a curve of training, as a share of the axis, and their number
+_LOGS = (float(np.log(RHOS[0])), float(np.log(RHOS[1])))  # of the grids that the browser interpolates
+_WIDTHS, _PLACES = np.exp(np.linspace(*_LOGS, 30)), np.linspace(0, 1, 65)
 _CHANNEL = ("channel", "tokens", "noise")
 
 
@@ -72,7 +78,7 @@ def diagram(state: State) -> tuple[Array, Array, Array, Array]:
 @memoised(512, *_CHANNEL, "rho", "decay")
 def trained_curve(state: State) -> tuple[Array, Array]:
     """Return alphas and the error of training with weight decay."""
-    alphas = np.linspace(0, span(state), _TRAINED + 1)[1:]
+    alphas = _trained_alphas(state)
     found = aim.trained_curve(channel_of(state), alphas, rho=state["rho"], decay=[state["decay"]])
     return alphas, _solved(found).ravel()
 
@@ -80,6 +86,56 @@ def trained_curve(state: State) -> tuple[Array, Array]:
 def _solved(found: Any) -> Array:
     """Return the errors of a dataset; NaN, which is drawn as a gap, where their equation was not solved."""
     return np.asarray(found["mse"].where(found["converged"]).values)
+
+
+def _trained_alphas(state: State) -> Array:
+    return np.linspace(_TRAINED[0], 1, _TRAINED[1]) * span(state)
+
+
+@memoised(64, *_CHANNEL)
+def bayes_grid(state: State) -> dict[str, Any]:
+    """Return V over alpha and width, for the browser to interpolate by cubics in a place t from 0 to 1 and log rho.
+
+    Places are where V is smooth. Where it ends in perfect recovery, alpha is t times that threshold. Elsewhere it is
+    end t/(k - (k - 1) t), half of all places below the threshold without noise: k = end/threshold - 1.
+    """
+    channel, end = channel_of(state), span(state)
+    known = [aim.recovery_threshold(channel, rho) for rho in _WIDTHS]
+    exact = None not in known
+    noiseless = aim.Linear(int(state["tokens"]), 0.0)
+    units = np.array(known if exact else [aim.recovery_threshold(noiseless, rho) for rho in _WIDTHS], dtype=float)
+    rows = []
+    for rho, unit in zip(_WIDTHS, units, strict=True):
+        k = end / unit - 1
+        alphas = unit * _PLACES[1:-1] if exact else end * _PLACES[1:] / (k - (k - 1) * _PLACES[1:])
+        rows.append(np.r_[1.0, _solved(aim.curve(channel, alphas, rho))[0], [0.0] if exact else []])
+    return {"logs": _LOGS, "end": end, "exact": exact, "unit": plain(units, 8), "V": _whole(np.stack(rows))}
+
+
+@memoised(32, *_CHANNEL, "decay")
+def trained_grid(state: State) -> dict[str, Any]:
+    """Return what training reaches over alpha and log rho, for the browser to interpolate by cubics.
+
+    Noise and shift of the spectrum fall as 1/alpha at small alpha: given are the logarithms of alpha times them. The rank
+    is that of the spectrum, which no sum over a drawn density gives to three digits.
+    """
+    channel, alphas = channel_of(state), _trained_alphas(state)
+    A, noise = measurements(channel, alphas)
+    decays = np.full(len(alphas), state["decay"])
+    tables: list[tuple[Array, ...]] = []
+    for rho in _WIDTHS:
+        delta, theta = solve(A, rho, noise, decays, trained_threshold(rho).minimum_trace)
+        reached = family(delta, theta, rho, noise)
+        tables.append((reached.mse, np.log(alphas * delta), np.log(alphas * theta), reached.rank))
+    found = dict(zip(("mse", "delta", "theta", "rank"), map(_whole, np.stack(tables, axis=1)), strict=True))
+    return {"logs": _LOGS, "alpha": [float(alphas[0]), float(alphas[-1])]} | found
+
+
+def _whole(values: Array) -> list[Any]:
+    """Return a table for the browser; with a gap, where equations were not solved, there is none."""
+    if not np.isfinite(values).all():
+        raise InputError("The theory was not solved everywhere on this grid")
+    return plain(values, 8)
 
 
 @memoised(512, *_CHANNEL, "rho", "decay", "alpha")

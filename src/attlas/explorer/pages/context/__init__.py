@@ -8,16 +8,25 @@ from attlas.explorer.pages.context.runs import JOB
 CONTROLS = (
     Slider("alpha", "Examples of a context α = ℓ/d", 0.5, 40, 0.5, 2),
     Choice("tasks", "Training tasks", {"few": "k = κ d, shared", "own": "one per sequence"}, "few"),
-    Slider("kappa", "Training tasks κ = k/d", 0.1, 4, 0.1, 0.5),
+    Slider(
+        "kappa",
+        "Training tasks κ = k/d",
+        0.1,
+        4,
+        0.1,
+        0.5,
+        only={"tasks": ("few",)},
+        why="One task per sequence: no end",
+    ),
     Slider("tau", "Training sequences τ = n/d²", 0.1, 4, 0.1, 2),
     Slider("ridge", "Ridge λ", -6, 1, 0.1, -2, powers=True),
     Slider("noise", "Label noise", 0, 1, 0.05, 0.1),
 )
 PLOTS = (
-    Plot("sequences", "Error against training sequences", drawing.draw("tau"), drawing.data("tau")),
-    Plot("tasks", "Error against training tasks", drawing.draw("kappa"), drawing.data("kappa")),
-    Plot("lengths", "Error against context length", drawing.draw("alpha"), drawing.data("alpha")),
-    Plot("diagram", "Error on new tasks", drawing.draw_diagram, drawing.diagram_data),
+    Plot("sequences", "Error against training sequences", drawing.draw("tau"), drawing.data("tau"), drag=("tau", "")),
+    Plot("tasks", "Error against training tasks", drawing.draw("kappa"), drawing.data("kappa"), drag=("kappa", "")),
+    Plot("lengths", "Error against context length", drawing.draw("alpha"), drawing.data("alpha"), drag=("alpha", "")),
+    Plot("diagram", "Error on new tasks", drawing.draw_diagram, drawing.diagram_data, drag=("kappa", "tau")),
 )
 
 PAGE = Page(

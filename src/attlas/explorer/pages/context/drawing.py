@@ -13,7 +13,7 @@ from attlas.explorer.pages.context import theory
 from attlas.explorer.pages.context.points import LEARNERS, Point, along, close, endless, trained
 from attlas.explorer.pages.context.runs import Run
 from attlas.explorer.pages.context.theory import BAYES, NEW, OLD, SETTINGS, TUNED
-from attlas.explorer.plotting import Figure, Trace, layout, line, plain, points, table
+from attlas.explorer.plotting import Figure, Trace, layout, line, plain, points, table, titled
 
 LABELS = {
     "tau": "training sequences over d², τ",
@@ -61,7 +61,7 @@ def draw(axis: str) -> Callable[[View[list[Run]]], Figure]:
         return {
             "data": traces,
             "layout": layout(
-                f"{LABELS[axis]}<br>({_named(state, axis)})",
+                titled(LABELS[axis], _named(state, axis)),
                 "error",
                 xaxis={} if axis == "tau" else _logarithmic(_TICKS[axis]),
                 yaxis=_logarithmic(_TICKS["error"]) | {"range": _range(traces, state)},
@@ -127,7 +127,7 @@ def draw_diagram(view: View[list[Run]]) -> Figure:
         ring = {"color": "#000", "width": 2}
         traces.append(points([at["kappa"]], [at["tau"]], "your settings", "#ffffff", line=ring))
     ends = {"range": [float(kappas[0]), float(kappas[-1])]}, {"range": [float(taus[0]), float(taus[-1])]}
-    title = f"{LABELS['kappa']}<br>({_named(state, 'kappa', 'tau')})"
+    title = titled(LABELS["kappa"], _named(state, "kappa", "tau"))
     return {"data": traces, "layout": layout(title, LABELS["tau"], xaxis=ends[0], yaxis=ends[1])}
 
 
@@ -177,7 +177,7 @@ def _named(state: State, *but: str) -> str:
     """Return the settings in words, for a figure that leaves the page."""
     at = theory.settings_of(state)
     values = {name: "∞" if value == inf else f"{value:.2g}" for name, value in at.items()}
-    return ", ".join(f"{_SIGNS[name]} {value}" for name, value in values.items() if name not in but)
+    return ", ".join(f"{_SIGNS[name]} = {value}" for name, value in values.items() if name not in but)
 
 
 def _elsewhere(view: View[Any]) -> str:

@@ -9,7 +9,7 @@ from attlas.explorer.controls import State
 from attlas.explorer.page import View
 from attlas.explorer.pages.features import points, theory
 from attlas.explorer.pages.features.theory import RANGES, TARGETS, Found
-from attlas.explorer.plotting import SYMBOLS, Figure, Trace, layout, line, plain, table
+from attlas.explorer.plotting import SYMBOLS, Figure, Trace, layout, line, plain, table, written
 from attlas.explorer.plotting import points as marks
 from attlas.features.sharp.penalty import GRID
 
@@ -104,7 +104,7 @@ def draw_heads(view: View[None]) -> Figure:
         lines.append(
             line([peak, peak], ends, "M (d + 1 + keys) = n" if coded else "M (d + 1) = n", _GREY, dash="dot", width=1.8)
         )
-    where = [*_settings(state, "heads", "penalty"), f"n = {n}", f"α = {theory.fixed_alpha(state):g}"]
+    where = [*_settings(state, "heads", "penalty"), f"n = {n}", f"α = {written(theory.fixed_alpha(state))}"]
     axis = {"type": "log", "range": [float(np.log10(d / 1.1)), 4.05]}
     return {
         "data": lines,
@@ -136,7 +136,7 @@ def label(name: str, state: State) -> str:
 
 def _penalty(alpha: float) -> str:
     """Return a best penalty; one at the end of those that are tried may lie beyond it."""
-    return "≤ 1e-8" if alpha < 1.01 * GRID.min() else "≥ 1000" if alpha > 0.99 * GRID.max() else f"{alpha:.2g}"
+    return "≤ 10⁻⁸" if alpha < 1.01 * GRID.min() else "≥ 1000" if alpha > 0.99 * GRID.max() else written(alpha, 2)
 
 
 def _count(n: float, fewer: str, more: str) -> str:
@@ -255,7 +255,7 @@ def _settings(state: State, *but: str) -> list[str]:
         "heads": "" if state["heads"] == "infinite" else f"M = {state['heads']}",
         "scoring": "" if state["scoring"] == "relu" else state["scoring"],
         "positions": f"position codes {state['positions']:g}" if state["positions"] else "",
-        "penalty": "" if state["penalty"] == "best" else f"α = {state['penalty']}",
+        "penalty": "" if state["penalty"] == "best" else f"α = {written(float(state['penalty']))}",
         "noise": f"noise {state['noise']:g}" if state["noise"] else "",
     }
     return [text for name, text in words.items() if text and name not in but]

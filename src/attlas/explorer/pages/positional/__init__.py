@@ -6,13 +6,13 @@ from attlas.explorer.pages.positional import drawing
 from attlas.explorer.pages.positional.runs import JOB
 
 CONTROLS = (
-    Slider("alpha", "Samples α = n/d", 0.5, 8, 0.25, 3),
+    Slider("alpha", "Samples α = n/d", 0.5, 8, 0.25, 4),
     Slider("mixture", "Share of position in the teacher, ω", 0, 0.7, 0.1, 0.3),
-    Slider("encoding", "Strength of the encoding, c", 1.5, 8, 0.5, 3),
+    Slider("encoding", "Strength of the encoding, c", 1.5, 8, 0.5, 4),
 )
 PLOTS = (
-    Plot("losses", "Loss of the two minima", drawing.draw("loss"), drawing.data("loss")),
-    Plot("errors", "Their test errors", drawing.draw("test"), drawing.data("test")),
+    Plot("losses", "Loss of the two minima", drawing.draw("loss"), drawing.data("loss"), drag=("alpha", "")),
+    Plot("errors", "Their test errors", drawing.draw("test"), drawing.data("test"), drag=("alpha", "")),
     Plot("attention", "Mean attention at your settings", drawing.draw_attention, drawing.attention_data),
 )
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from attlas.claims.figure import COLOURS
 from attlas.claims.positional.kit import COLOUR
 from attlas.explorer.page import View
 from attlas.explorer.pages.positional import theory
 from attlas.explorer.pages.positional.runs import Run
-from attlas.explorer.plotting import Figure, Trace, layout, line, plain, points, table
+from attlas.explorer.plotting import Figure, Trace, layout, line, plain, points, table, titled
 from attlas.explorer.simulations import Stored, stored
 from attlas.positional import FixedPoint
 
@@ -97,13 +98,13 @@ def draw(what: str) -> Callable[[View[list[Run]]], Figure]:
             traces.append(line(x, [0, 1.05 * top], f"switch, α = {found.switch:.2f}", _GREY, dash="dot", width=1.8))
         traces += _simulated(view, what) + _trained(view, what)
         state = view.state
-        where = f"ω {state['mixture']:g}, c {state['encoding']:g}"
+        where = f"ω = {state['mixture']:g}, c = {state['encoding']:g}"
         here = {"type": "line", "x0": state["alpha"], "x1": state["alpha"], "yref": "paper", "y0": 0, "y1": 1,
                 "line": {"width": 1, "color": "#888888"}}  # fmt: skip
         return {
             "data": traces,
             "layout": layout(
-                f"samples α = n/d<br>({where})",
+                titled("samples α = n/d", where),
                 WORDS[what],
                 xaxis={"range": [0, _RIGHT]},
                 yaxis={"range": [0, 1.05 * top]},
@@ -178,8 +179,8 @@ def draw_attention(view: View[list[Run]]) -> Figure:
                 "z": plain(matrix[::-1], 4),
                 "text": [[f"{v:.2f}" if there else "none" for v in row] for row in matrix[::-1]],
                 "texttemplate": "%{text}",
-                "colorscale": "Cividis",
-                "reversescale": True,
+                "colorscale": [[0, "#ffffff"], [1, COLOURS[4]]],  # on all of which dark numbers can be read
+                "textfont": {"color": "#111111"},
                 "zmin": 0.2,
                 "zmax": 0.8,
                 "showscale": False,
@@ -191,7 +192,7 @@ def draw_attention(view: View[list[Run]]) -> Figure:
         )
         plainly = {"type": "category", "showgrid": False, "ticks": ""}
         axes[f"xaxis{tail}"] = plainly | {"domain": [low, high], "anchor": f"y{tail}", "title": {"text": "to token"}}
-        axes[f"yaxis{tail}"] = plainly | {"anchor": f"x{tail}"}
+        axes[f"yaxis{tail}"] = plainly | {"anchor": f"x{tail}", "scaleanchor": f"x{tail}", "constrain": "domain"}
         if i == 0:
             axes["yaxis"]["title"] = {"text": "from token"}
         titles.append({"text": name if there else f"{name}:<br>none", "x": (low + high) / 2, "y": 1.02, "xref": "paper",

@@ -1,0 +1,3 @@
+from ..test_browser import address, visit
+
+__all__ = ["address", "visit"]
