@@ -1,7 +1,12 @@
-"""The explorer under load: visitors who move sliders at once, on loopback. Usage: explorer.py [visitors] [seconds]."""
+"""The explorer as a visitor meets it, and under load. Usage: explorer.py [visitors] [seconds]; 0 visitors: no load.
+
+In a browser, on loopback: bytes of a first visit and of the next page, requests for twenty presses of an arrow key, time
+from a drag to the drawn frame, time to the first plot. Then visitors who move sliders at once.
+"""
 
 import json
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -9,6 +14,7 @@ import tempfile
 import threading
 import time
 import urllib.request
+from typing import Any
 
 import numpy as np
 import psutil
@@ -19,6 +25,18 @@ from timing import best
 
 PAUSE = 0.25  # seconds between two moves of one visitor
 WARM = 10.0  # seconds after which memory is compared
+DRAGS = 60
+PLOT = "document.querySelector('#aim-curve .js-plotly-plot')"
+DRAWN = f"() => {PLOT}?.data?.some((trace) => trace.meta?.live === 'bayes')"
+BYTES = "performance.getEntriesByType('resource').reduce((sum, r) => sum + r.transferSize, 0)"
+# how long after a move of the pointer a frame with another curve was drawn
+FRAME = f"""([x, y]) => new Promise((done) => {{
+  const [before, began] = [{PLOT}.data[0].y, performance.now()];
+  const drawn = () => requestAnimationFrame(() => done(performance.now() - began));
+  const look = () => ({PLOT}.data[0].y === before ? requestAnimationFrame(look) : drawn());
+  document.dispatchEvent(new PointerEvent('pointermove', {{ clientX: x, clientY: y, bubbles: true }}));
+  look();
+}})"""
 
 
 def main() -> None:
@@ -29,15 +47,87 @@ def main() -> None:
         server.stdout.readline()  # that there is no store
         address = server.stdout.readline().split()[3].rstrip("/")
         try:
-            load(address, psutil.Process(server.pid), visitors, seconds)
+            browse(address)
+            if visitors:
+                load(address, psutil.Process(server.pid), visitors, seconds)
         finally:
             server.terminate()
             server.wait()
 
 
+def browse(address: str) -> None:
+    from playwright.sync_api import sync_playwright
+
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        cold(address, browser)  # compiled kernels, grids
+        first, bytes_, again = cold(address, browser)
+        page = browser.new_page(viewport={"width": 1280, "height": 1200})
+        page.goto(f"{address}/aim")
+        page.wait_for_function(DRAWN)
+        page.wait_for_timeout(6000)
+        drags = drag(page)
+        rows = [
+            ("first visit", f"{bytes_ / 1e6:.2f} MB"),
+            ("the next page", f"{again / 1e3:.0f} kB"),
+            ("first plot, warm", f"{first:.2f} s"),
+            (f"{DRAGS} drags to the drawn frame", f"median {statistics.median(drags):.0f} ms"),
+            ("", f"95 % {sorted(drags)[int(0.95 * len(drags))]:.0f} ms"),
+        ]
+        for path, label in (("aim", "Width over d, ρ"), ("aim", "Tokens T"), ("context", "Label noise")):
+            rows.append((f"20 presses: {label}", f"{presses(page, f'{address}/{path}', label)} requests"))
+        for what, value in rows:
+            print(f"{what:32}{value}")
+        browser.close()
+
+
+def cold(address: str, browser: Any) -> tuple[float, int, int]:
+    """Seconds to the first plot of a first visit, its bytes, and those of the next page."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    began = time.perf_counter()
+    page.goto(f"{address}/aim")
+    page.wait_for_function(DRAWN)
+    first = time.perf_counter() - began
+    page.wait_for_timeout(1000)
+    sent = page.evaluate(BYTES)
+    page.goto(f"{address}/context")
+    page.wait_for_selector("section[data-drawn]")
+    again = page.evaluate(BYTES)
+    context.close()
+    return first, sent, again
+
+
+def drag(page: Any) -> list[float]:
+    """Milliseconds from a move of the pointer to the frame that shows it."""
+    handle = page.locator("#aim-diagram-place .handle")
+    handle.scroll_into_view_if_needed()
+    box = handle.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    found = [page.evaluate(FRAME, [x, y - 8 * (i % 8 + 1)]) for i in range(DRAGS)]
+    page.mouse.up()
+    return found
+
+
+def presses(page: Any, address: str, label: str) -> int:
+    page.goto(address)
+    page.wait_for_selector("section[data-drawn]")
+    page.wait_for_timeout(3000)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.get_by_label(label).focus()
+    for _ in range(20):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(2500)
+    return len(asked)
+
+
 def load(address: str, process: psutil.Process, visitors: int, seconds: int) -> None:
-    known = plots()
-    callbacks = {name: callback(address, f"{name}.figure") for name in known}
+    known = sections()
+    callbacks = {name: callback(address, name) for name in known}
     for name, entry in callbacks.items():  # what a first visitor waits for: imports and compiled kernels
         ask(address, entry, starts(known[name]))
     answers: list[float] = []
@@ -68,9 +158,6 @@ def load(address: str, process: psutil.Process, visitors: int, seconds: int) -> 
         thread.start()
     time.sleep(min(WARM, seconds / 2))
     before = process.memory_info().rss
-    half = seconds - min(WARM, seconds / 2)
-    time.sleep(half / 2)
-    middle = process.memory_info().rss
     for thread in threads:
         thread.join()
     after = process.memory_info().rss
@@ -80,19 +167,16 @@ def load(address: str, process: psutil.Process, visitors: int, seconds: int) -> 
     print(f"median {median:.3f} s, 95 % {late:.3f} s, longest {answers[-1]:.3f} s (limit of the median 0.5 s)")
     A = np.ones((1024, 1024))
     print(f"median over one product of 1024 x 1024: {median / best(lambda: A @ A):.1f}")
-    print(
-        f"memory: {before / 1e6:.0f} MB at {WARM:.0f} s, {middle / 1e6:.0f} MB in between, {after / 1e6:.0f} MB at the end"
-    )
+    print(f"memory: {before / 1e6:.0f} MB at {WARM:.0f} s, {after / 1e6:.0f} MB at the end")
 
 
-def plots() -> dict[str, list[Control]]:
-    """The controls of every plot that follows sliders, by its id; others follow a job."""
-    found = {}
-    for page in map(pages.find, pages.names()):
-        for section in page.sections:
-            if not (section.job and section.job.phases):
-                found |= {f"{page.door}-{plot.name}": list(section.controls) for plot in section.plots}
-    return found
+def sections() -> dict[str, list[Control]]:
+    """The controls of every section, by the id of what it has drawn."""
+    return {
+        section.drawn_id(page.door): list(section.controls)
+        for page in map(pages.find, pages.names())
+        for section in page.sections
+    }
 
 
 def positions(control: Control) -> list[object]:
@@ -106,22 +190,16 @@ def starts(controls: list[Control]) -> dict[str, object]:
     return {control.name: control.start for control in controls}
 
 
-def callback(address: str, output: str) -> dict[str, object]:
+def callback(address: str, name: str) -> dict[str, Any]:
     with urllib.request.urlopen(f"{address}/_dash-dependencies") as answer:
-        entry = next(e for e in json.load(answer) if output in e["output"])
-    parts = [part.rsplit(".", 1) for part in entry["output"].strip(".").split("...")]
-    outputs = [{"id": name, "property": what} for name, what in parts]
-    return entry | {"outputs": outputs if len(outputs) > 1 else outputs[0]}
+        entry: dict[str, Any] = next(e for e in json.load(answer) if e["output"] == f"{name}.data")
+    return entry | {"outputs": {"id": name, "property": "data"}}
 
 
-def ask(address: str, entry: dict[str, object], given: dict[str, object]) -> None:
-    """Move the controls to these positions, as the page does."""
-    inputs = []
-    for part in entry["inputs"]:  # type: ignore[attr-defined]
-        control = part["id"].startswith("{")
-        name = json.loads(part["id"]) if control else part["id"]
-        value = given[name["control"].split(":")[1]] if control else None
-        inputs.append({"id": name, "property": part["property"], "value": value})
+def ask(address: str, entry: dict[str, Any], given: dict[str, object]) -> None:
+    """Come to rest at these positions, as the page does."""
+    first, *others = entry["inputs"]
+    inputs = [{**first, "value": given}, *({**other, "value": None} for other in others)]
     body = {"output": entry["output"], "outputs": entry["outputs"], "inputs": inputs, "changedPropIds": []}
     data = json.dumps(body).encode()
     request = urllib.request.Request(f"{address}/_dash-update-component", data, {"Content-Type": "application/json"})

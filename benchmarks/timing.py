@@ -3,11 +3,11 @@
 import time
 
 
-def best(call, repeats=3):
-    """Return the shortest of several runs, in seconds."""
+def best(call, repeats=3, clock=time.perf_counter):
+    """Return the shortest of several runs, in seconds of `clock`."""
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)

@@ -43,8 +43,13 @@ def quoted(page: str) -> str:
 
 
 def number(entry: lab.Judged, name: str) -> str:
-    """Return the number of a test with its 99 % interval, as prose has it: 0.991 ± 0.027, or 1 (0.97 to 1) if lopsided."""
+    """Return the number of a test with its 99 % interval, as prose has it: 0.991 ± 0.027, or 1 (0.97 to 1) if lopsided.
+
+    Numbers of a verdict that no test decides on have no interval.
+    """
     known = entry.verdict.tests if entry.verdict else ()
+    if entry.verdict and name in entry.verdict.numbers and all(test.name != name for test in known):
+        return f"{float(f'{entry.verdict.numbers[name]:.3g}'):g}"
     tests = [test for test in known if test.name == name] or [test for test in known if name in test.name]
     if len(tests) != 1:
         raise SystemExit(f"{entry.claim.id} has {len(tests)} tests whose names contain {name!r}; it must be one")

@@ -1,11 +1,12 @@
 """How trustworthy the verdicts are: every claim over its runs, the power of its design, and what it refutes.
 
     python studies/verdicts.py --out docs/error_rates.csv     # from the results that come with attlas; some minutes
+    python studies/verdicts.py aim.width --out docs/error_rates.csv     # one row anew, the others as they are
     python studies/verdicts.py aim.width --draws 1000 --tier full
 
 For every claim: outcome and strength of each run; how often its design would support it if theory is true, and how often
 refute it then (the seeds of all runs together, resampled to as many as one run has, estimates moved to where theory expects
-them); and the smallest size of every mutation that all runs refute.
+them); the smallest size of every mutation that all runs refute; and what the full tier says, and the core hours it took.
 """
 
 import argparse
@@ -15,11 +16,21 @@ from pathlib import Path
 from typing import Any
 
 from attlas import lab
-from attlas.claims import Measurement, Outcome, Verdict
+from attlas.claims import Measurement, Outcome, Verdict, names
 from attlas.claims.power import detect, power
 
 LETTERS = {"supported": "S", "refuted": "R", "inconclusive": "I", "illustration": "-", "damaged": "!"}
-HEADER = ["claim", "version", "runs", "supported if true", "refuted if true", "refutes", "misses"]
+HEADER = [
+    "claim",
+    "version",
+    "runs",
+    "supported if true",
+    "refuted if true",
+    "refutes",
+    "misses",
+    "full tier",
+    "core hours",
+]
 
 
 def main() -> None:
@@ -31,19 +42,38 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write a CSV file instead of a Markdown table")
     options = parser.parse_args()
     judged = lab.verdicts(options.claims or None, options.tier, store=options.store, shipped=True, repeats=True)
+    large = {e.claim.id: e for e in lab.verdicts(options.claims or None, "full", store=options.store, shipped=True)}
     rows, null, alarms = [], 0, 0.0
     for entry in judged:
         if entry.verdict is None:
             continue
         row, refuted = assessed(entry, options)
+        row += at_full_tier(large[entry.claim.id])
         rows.append(row)
         if refuted is not None:
             null, alarms = null + options.draws, alarms + options.draws * refuted
         print(f"| {' | '.join(row)} |", flush=True)
     print(f"\n{alarms:.0f} of {null} resampled runs of true claims are refuted.")
     if options.out:
-        with options.out.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows([HEADER, *rows])
+        write(options.out, rows, keep=bool(options.claims))
+
+
+def write(path: Path, rows: Sequence[Sequence[str]], keep: bool) -> None:
+    """Write the table, in the order of the claims; with `keep`, rows of other claims stay as they are."""
+    known: dict[str, Sequence[str]] = {}
+    if keep and path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            known = {row[0]: row for row in list(csv.reader(file))[1:]}
+    known |= {row[0]: row for row in rows}
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([HEADER, *(known[name] for name in names() if name in known)])
+
+
+def at_full_tier(entry: lab.Judged) -> list[str]:
+    """Return outcome and strength of the full tier, and its core hours; nothing where it was not run."""
+    if entry.verdict is None:
+        return ["", ""]
+    return [summary({0: entry.verdict}), f"{sum(record.seconds for record in entry.records) / 3600:.2f}"]
 
 
 def assessed(entry: lab.Judged, options: argparse.Namespace) -> tuple[list[str], float | None]:
