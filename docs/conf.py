@@ -18,11 +18,15 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
     "mathml",
     "bibliography",
     "public_names",
     "doors",
     "rooms",
+    "gallery",
+    "curves",
+    "scrollable",
     "verdicts",
 ]
 exclude_patterns = ["_build", "ext"]
@@ -38,6 +42,8 @@ napoleon_google_docstring = False
 napoleon_use_param = napoleon_use_rtype = False
 napoleon_custom_sections = [(name, "params_style") for name in ("Attributes", "Raises")]  # types are words, not links
 
+viewcode_line_numbers = True
+
 html_theme = "furo"
 pygments_style, pygments_dark_style = "default", "github-dark"
 html_title = f"attlas {version}"
@@ -46,3 +52,12 @@ html_static_path = ["static"]
 html_css_files = ["attlas.css"]
 html_copy_source = False
 html_show_sourcelink = False
+
+
+def setup(app):
+    """Leave out the methods that scikit-learn writes for its routing of metadata, whose words link into its own pages."""
+    if "sphinx.ext.autodoc" in app.extensions:  # a build of single pages may leave the reference out
+        app.connect(
+            "autodoc-skip-member",
+            lambda _app, _what, name, *_: True if name.startswith("set_") and name.endswith("_request") else None,
+        )

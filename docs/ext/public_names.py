@@ -12,6 +12,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.statemachine import StringList
+from formulas import tex
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -28,7 +29,8 @@ class PublicNames(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return what autodoc makes of each name."""
         module = importlib.import_module(self.arguments[0])
-        lines = [line for name in public_names(module) for line in [*directive(module, name), ""]]
+        names = public_names(module)
+        lines = [*summary(module, names), *(line for name in names for line in [*directive(module, name), ""])]
         found = nodes.Element()
         self.state.nested_parse(StringList(lines, source=module.__name__), 0, found, match_titles=True)
         return found.children
@@ -40,6 +42,20 @@ def public_names(module: ModuleType) -> list[str]:
         name for name, value in vars(module).items() if own(module, name, value)
     ]
     return sorted(found, key=lambda name: (inspect.isclass(getattr(module, name)), name.lower()))
+
+
+def summary(module: ModuleType, names: list[str]) -> list[str]:
+    """Return a table of functions and one of classes: their names, and the first sentence about each."""
+    lines: list[str] = []
+    for title, kind in (("Functions", inspect.isroutine), ("Classes", inspect.isclass)):
+        own = [name for name in names if kind(getattr(module, name)) and inspect.getdoc(getattr(module, name))]
+        if own:
+            lines += [f".. list-table:: {title}", "   :widths: 30 70", "   :class: summary", ""]
+        for name in own:
+            first = escaped((inspect.getdoc(getattr(module, name)) or "").partition("\n\n")[0].replace("\n", " "))
+            lines += [f"   * - :py:obj:`~{module.__name__}.{name}`", f"     - {first}"]
+        lines += [""]
+    return lines
 
 
 def own(module: ModuleType, name: str, value: Any) -> bool:
@@ -75,7 +91,27 @@ def as_rst(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: lis
         elif line.strip() and formula and indent < 4 + least(found):
             formula = False
         found.append(line if formula or line.lstrip().startswith((">>>", "...")) else escaped(line))
-    lines[:] = found
+    lines[:] = typeset(found)
+
+
+def typeset(lines: list[str]) -> list[str]:
+    """Return the lines with blocks of formulas set, where all of a block can be."""
+    found: list[str] = []
+    at = 0
+    while at < len(lines):
+        end = at + 1
+        if lines[at].strip() == "::":
+            inside = len(lines[at]) - 2
+            while end < len(lines) and (not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > inside):
+                end += 1
+            set_ = [tex(line) for line in lines[at:end] if line.strip() not in ("", "::")]
+            if all(set_):
+                found += [one for formula in set_ for one in (f"{' ' * inside}.. math:: {formula}", "")]
+                at = end
+                continue
+        found += lines[at:end]
+        at = end
+    return found
 
 
 def least(found: list[str]) -> int:

@@ -61,16 +61,19 @@ def summary(room: str) -> str:
 
 
 def write(app: Sphinx) -> None:
-    """Write the pages that are not there as they should be, and remove those of what is gone."""
-    folder = Path(app.srcdir) / "api"
+    """Write the pages of the reference."""
+    write_all(Path(app.srcdir) / "api", pages())
+
+
+def write_all(folder: Path, wanted: dict[str, str]) -> None:
+    """Write the files that are not there as they should be, and remove all others from the folder."""
     folder.mkdir(exist_ok=True)
-    wanted = pages()
     for name, text in wanted.items():
         if not (folder / name).exists() or (folder / name).read_text(encoding="utf-8") != text:
             unfinished = folder / f".{name}.{os.getpid()}"
             unfinished.write_text(text, encoding="utf-8")
             os.replace(unfinished, folder / name)  # another build may be reading
-    for path in set(folder.glob("*.md")) - {folder / name for name in wanted}:
+    for path in set(folder.glob("[!.]*")) - {folder / name for name in wanted}:
         path.unlink()
 
 

@@ -1,5 +1,6 @@
 """The verdicts in the documentation: made of the results that come with attlas, so that prose and store cannot differ."""
 
+import re
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -28,15 +29,19 @@ class Claims(SphinxDirective):
             )
             paragraph = nodes.paragraph()
             paragraph += nodes.literal("", entry.claim.id)
-            paragraph += nodes.Text(f": {entry.claim.statement} ")
+            paragraph += set_words(f": {entry.claim.statement} ")
             paragraph += nodes.strong("", verdict)
             if entry.verdict:
                 said = entry.claim.found(entry.verdict)
-                paragraph += nodes.Text(
-                    f": {said[0].lower() if said[:2].istitle() else said[0]}{said[1:].rstrip('.')}."
-                )
+                paragraph += set_words(f": {said[0].lower() if said[:2].istitle() else said[0]}{said[1:].rstrip('.')}.")
             items += nodes.list_item("", paragraph)
         return [items]
+
+
+def set_words(text: str) -> list[nodes.Node]:
+    """Return a sentence, in which what stands between dollar signs is a formula."""
+    parts = re.split(r"\$([^$]+)\$", text)
+    return [nodes.math("", part) if i % 2 else nodes.Text(part) for i, part in enumerate(parts)]
 
 
 @cache
