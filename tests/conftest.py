@@ -6,8 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from attlas.store import Record, Store, encode
+
+settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
+settings.load_profile("untimed")
 
 TESTS = Path(__file__).parent
 NEEDS = {  # what tests need of the extras; where it is not installed, they are left out, and the header says so
@@ -18,7 +22,7 @@ NEEDS = {  # what tests need of the extras; where it is not installed, they are 
     "dask": ["lab/*"],
     "pyarrow": ["store/test_export.py"],
     "playwright": ["*/test_browser.py"],
-    "sphinx": ["test_docs.py"],
+    "sphinx": ["test_docs.py", "test_docstrings.py"],
     "grimp": ["test_package.py", "test_doors.py"],
 }
 MISSING = [name for name in NEEDS if importlib.util.find_spec(name) is None]
@@ -83,6 +87,21 @@ def browser():
         chromium = play.chromium.launch(executable_path=found, headless=True, args=[f"--{flag}" for flag in flags])
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="session")
+def grave():
+    """Return a function: the serious and critical faults of access that axe finds on a page."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    axe = Axe()
+
+    def found(page):
+        every = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        worst = [each for each in every if each["impact"] in ("serious", "critical")]
+        return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in worst]
+
+    return found
 
 
 def record(i=0, **result):

@@ -130,15 +130,19 @@ def test_the_commands_have_it(said):
 
 def test_the_site_has_it(house, said):
     front = (house / "site" / "index.html").read_text()
-    assert '<h2><a href="#toy">Coins and toys</a></h2>' in front
-    assert re.search(r'A coin shows heads \d+ times in a hundred\. <a href="toy\.one\.html"', front)
-    section = front.partition('<section id="toy">')[2].partition("</section>")[0]
+    assert '<a href="#toy">Coins and toys <span>1</span></a>' in front
+    section = front.partition('<section class="door" id="toy"')[2].partition("</section>")[0]
     assert "What can be learned about a coin?" in section
     assert "<math " in section
-    assert '<a href="toy.one.html">toy.one</a><br>A coin is fair.' in section
+    assert re.search(
+        r'<a href="toy\.one\.html" title="A coin is fair\.">A coin shows heads \d+ times in a hundred</a>', section
+    )
+    assert (house / "site" / "toy.one.thumb.svg").is_file()
     page = (house / "site" / "toy.one.html").read_text()
     assert '<a href="index.html#toy">Coins and toys</a>' in page
-    assert re.search(r"<figcaption>The share of heads\. A coin shows heads \d+ times in a hundred\.", page)
+    assert "<h1>A coin is fair.</h1>" in page
+    assert "<figcaption>The share of heads.</figcaption>" in re.sub(r"\s+(?=<)", "", page)
+    assert re.search(r"<p>A coin shows heads \d+ times in a hundred\.</p>", page)
 
 
 def test_the_documentation_has_it(house):
