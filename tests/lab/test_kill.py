@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,39 @@ def test_a_point_that_kills_every_worker_is_given_up(fast, tmp_path, monkeypatch
     assert summary.computed == 1
     (why,) = summary.failed.values()
     assert "its worker died" in why
+
+
+def test_a_worker_that_cannot_be_joined_at_the_end_costs_no_result(fast, tmp_path, monkeypatch):
+    """Dask takes a worker that died at once for its successor, and then refuses to wait for a process not yet started."""
+    from distributed.process import AsyncProcess
+
+    joined = []
+
+    async def join(process, timeout=None):
+        joined.append(process)
+        assert len(joined) > 1, "can only join a started process"
+        await original(process, timeout)
+
+    original = AsyncProcess.join
+    before = spawned()
+    monkeypatch.setattr(AsyncProcess, "join", join)
+    grid = {"i": [1, 2, 3]}
+    summary = lab.run(["test.fast"], "full", store=tmp_path / "a.db", executor="dask", workers=2, grid=grid)
+    assert (summary.computed, summary.failed) == (3, {})
+    assert len(joined) >= 2
+    wait_for(lambda: not spawned() - before)
+
+
+def spawned():
+    """The processes that this one started as workers and that are still there."""
+    import psutil
+
+    found = set()
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # it may end while it is looked at
+            if "spawn_main" in " ".join(child.cmdline()):
+                found.add(child)
+    return found
 
 
 def test_a_failing_point_fails_alone_and_is_tried_again(fast, tmp_path):

@@ -116,7 +116,7 @@ def connect(scheduler: str | None, workers: int) -> Iterator[Any]:
                 dashboard_address="127.0.0.1:0",
                 worker_dashboard_address="127.0.0.1:0",
             )
-        with own, client_of(own) as client:
+        with ended(own), client_of(own) as client:
             ready_workers(client)
             yield client
         return
@@ -133,6 +133,25 @@ def connect(scheduler: str | None, workers: int) -> Iterator[Any]:
             ) from error
         ready_workers(client)
         yield client
+
+
+@contextlib.contextmanager
+def ended(cluster: Any) -> Iterator[None]:
+    """End a cluster of processes here afterwards, also while Dask is replacing a worker that died.
+
+    A worker that dies within moments of its start is taken for its successor, which Dask then cannot stop: the end fails,
+    with the scheduler still running. The second try finds that worker gone, and a worker whose scheduler ends goes with it.
+    """
+    from distributed.core import Status
+
+    try:
+        yield
+    finally:
+        try:
+            cluster.close()
+        except AssertionError:
+            cluster.status = Status.failed
+            cluster.close()
 
 
 def client_of(cluster: Any, **options: Any) -> Any:
