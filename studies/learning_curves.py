@@ -49,11 +49,13 @@ class Setting(NamedTuple):
     heads: int
     sizes: tuple[int, ...]
     n_test: int
+    places: int = 16  # at which curves are predicted
+    predicted: tuple[str, ...] = TARGETS  # for which targets
 
 
 DEFAULT = Setting(16, 16, 1000, (250, 500, 1000, 2000), 2000)
 FULL = DEFAULT._replace(sizes=(*DEFAULT.sizes, 4000, 8000))
-QUICK = Setting(6, 6, 150, (60, 120, 240, 480), 500)
+QUICK = Setting(6, 6, 150, (60, 120, 240, 480), 500, places=4, predicted=("query p2", "keys p2"))
 
 
 def main():
@@ -175,7 +177,7 @@ def predicted(setting, sizes):
     found = np.full((len(MODELS), len(sizes), len(TARGETS)), np.nan)
     for m, (bias, learner) in enumerate(((0.0, "attention"), (1.0, "attention"), (0.0, "network"))):
         own = theory(setting.d, setting.keys, bias, learner=learner)
-        for t, name in enumerate(TARGETS):
+        for t, name in ((TARGETS.index(name), name) for name in setting.predicted):
             with suppress(InputError):  # a rotated correlation of degree two has no expansion with a bias
                 curve = own.curve(target(name, setting.d, 0), sizes, heads=setting.heads)
                 found[m, :, t] = np.where(curve.converged, curve.error, np.nan)
@@ -185,7 +187,7 @@ def predicted(setting, sizes):
 def draw(errors, setting):
     """Draw a panel for each family: a colour for each model, a marker for each power; theory as lines."""
     figure, axes = panels(len(FAMILIES), width=3.3, height=3.9)
-    sizes, grid = setting.sizes, np.geomspace(setting.sizes[0], setting.sizes[-1], 16)
+    sizes, grid = setting.sizes, np.geomspace(setting.sizes[0], setting.sizes[-1], setting.places)
     mean, lines = errors.mean(0), predicted(setting, grid)
     spread = errors.std(0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.zeros_like(mean)
     shown = []

@@ -104,6 +104,25 @@ def grave():
     return found
 
 
+def study(name):
+    """Return a script of `studies/` as a module."""
+    path = TESTS.parent / "studies" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"studies_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def nothing_shipped(monkeypatch):
+    """No results come with attlas, whose figures would take a minute to draw."""
+    shipped = importlib.import_module("attlas.lab.shipped")  # whose name in its package is a function
+    monkeypatch.setattr(shipped, "SUFFIX", ".none")
+    shipped._records.cache_clear()
+    yield
+    shipped._records.cache_clear()
+
+
 def record(i=0, **result):
     return Record("test.made", 1, {"i": i}, 0, encode(result or {"x": float(i)}), 0.5, {"attlas": "0", "numpy": "2"})
 

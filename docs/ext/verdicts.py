@@ -49,8 +49,11 @@ def judged(door: str) -> list[lab.Judged]:
     """Return what the results that come with attlas say of the claims of a door: at the full tier where there is one."""
     ids = [name for name in names() if name.split(".")[0] == door]
     none = Path("no-such-store.db")
-    quick, full = (lab.verdicts(ids, tier, store=none, shipped=True, repeats=True) for tier in ("quick", "full"))
-    return [large if large.verdict else small for small, large in zip(quick, full, strict=True)]
+    large = {e.claim.id: e for e in lab.verdicts(ids, "full", store=none, shipped=True, repeats=True) if e.verdict}
+    rest = [name for name in ids if name not in large]
+    small = lab.verdicts(rest, "quick", store=none, shipped=True, repeats=True) if rest else []
+    every = large | {e.claim.id: e for e in small}
+    return [every[name] for name in ids]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """What holds of every claim of every door: it has words of its own, and stored results can be drawn and told."""
 
 import contextlib
+import csv
 import math
 import re
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +12,14 @@ from attlas import lab
 from attlas.claims import Outcome, find, names
 from attlas.claims.learners import LEARNERS
 from attlas.claims.lettering import GREEK
+from attlas.claims.power import detect
+from attlas.claims.wording import worded
 
+from ..conftest import study
 from . import intervals, pictures
 
+DOCS = Path(__file__).parents[2] / "docs"
+summary, at_full_tier = study("verdicts").summary, study("verdicts").at_full_tier
 every_claim = pytest.mark.parametrize("claim", find(), ids=lambda claim: claim.id)
 
 
@@ -50,6 +57,23 @@ def entry(request, tmp_path_factory):
     return found
 
 
+@pytest.fixture(scope="module", params=names())
+def large(request, tmp_path_factory):
+    """What they say of it at the full tier."""
+    store = tmp_path_factory.getbasetemp() / "none.db"
+    (found,) = lab.verdicts([request.param], "full", store=store, shipped=True)
+    assert found.shipped
+    return found
+
+
+@pytest.fixture(scope="module")
+def row():
+    """Return a function: the row of a claim in the documentation's table of error rates."""
+    with (DOCS / "error_rates.csv").open(encoding="utf-8", newline="") as file:
+        rows = {one["claim"]: one for one in csv.DictReader(file)}
+    return rows.__getitem__
+
+
 @pytest.fixture(scope="module")
 def figure(entry):
     """The figure of a claim, drawn once for all tests."""
@@ -59,6 +83,28 @@ def figure(entry):
 def test_every_run_is_judged_without_damage(entry):
     assert Outcome.DAMAGED not in {verdict.outcome for verdict in entry.runs.values()}
     assert 0 in entry.runs
+
+
+def test_the_table_of_error_rates_has_its_runs(entry, row):
+    """`python studies/verdicts.py --out docs/error_rates.csv` makes the table anew."""
+    assert row(entry.claim.id)["version"] == str(entry.claim.version)
+    assert row(entry.claim.id)["runs"] == summary(entry.runs)
+
+
+def test_it_refutes_every_mutation(entry):
+    """Run 0 of the quick tier as shipped, changed as if the theory were wrong or the learner broken."""
+    if entry.claim.tiers["quick"].decides:
+        found = detect(entry.claim, entry.measurements())
+        assert [one.name for one in found if one.required and one.outcome is not Outcome.REFUTED] == []
+
+
+def test_names_of_tests_do_not_read_like_code(entry):
+    """Settings stand apart, no number is lost, and doing it again changes nothing."""
+    for test in entry.verdict.tests:
+        found = worded(test.name)
+        assert not re.search(r"\w=|=\w|[a-z]{2}_[a-z]{2}| = [\w.]+ [A-Za-z']+ = ", found), found
+        assert re.findall(r"\d+", found) == re.findall(r"\d+", re.sub(r"(=\d+)\.0\b", r"\1", test.name))
+        assert worded(found) == found
 
 
 def test_the_figure_is_drawn_and_its_axes_are_named(figure):
@@ -171,11 +217,12 @@ def test_every_number_of_a_finding_has_its_interval(entry):
     assert _untold(entry) == []
 
 
-@pytest.mark.parametrize("name", names())
-def test_so_has_every_number_at_full_scale(name, tmp_path):
-    (found,) = lab.verdicts([name], "full", store=tmp_path / "none.db", shipped=True)
-    assert found.shipped
-    assert _untold(found) == []
+def test_so_has_every_number_at_full_scale(large):
+    assert _untold(large) == []
+
+
+def test_the_table_of_error_rates_has_its_full_tier(large, row):
+    assert at_full_tier(large) == [row(large.claim.id)["full tier"], row(large.claim.id)["core hours"]]
 
 
 @pytest.mark.parametrize(

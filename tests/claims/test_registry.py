@@ -61,7 +61,7 @@ def test_a_claim_in_the_folder_one_works_in_is_found_by_the_command(tmp_path):
     """As a person would: the installed command, which unlike ``python -m`` does not look in the folder by itself."""
     claim = (Path(__file__).parents[1] / "fast_claim.py").read_text()
     (tmp_path / "my_own_claim.py").write_text(claim.replace('"test.fast"', '"my.own"'))
-    command = [str(Path(sys.executable).with_name("attlas")), "list", "--json"]
+    command = [str(Path(sys.executable).with_name("attlas")), "show", "my.own", "--json"]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {
         "ATTLAS_CLAIMS": "my_own_claim"
     }

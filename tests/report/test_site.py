@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from attlas.claims import Difference, Outcome, Series, Verdict, door
+from attlas.errors import InputError
 from attlas.report import write
 from attlas.report.site import bibtex
 from attlas.report.svg import DARK
@@ -348,3 +349,15 @@ def test_no_margin_is_told_where_nothing_is_decided(site):
 
 def _finding(site, name):
     return (site / f"{name}.html").read_text().partition('<div class="finding')[2].partition("</div>")[0]
+
+
+def test_a_site_that_knows_its_address_gives_it_to_those_who_show_cards(judged, tmp_path):
+    (entry,) = [entry for entry in judged if entry.claim.id == "recovery.queries"]
+    write([entry], tmp_path, "full", address="https://example.org/atlas/")
+    page = (tmp_path / "recovery.queries.html").read_text()
+    assert '<link rel="canonical" href="https://example.org/atlas/recovery.queries.html">' in page
+    assert '<meta property="og:image" content="https://example.org/atlas/recovery.queries.png">' in page
+    assert '<meta property="og:url" content="https://example.org/atlas/">' in (tmp_path / "index.html").read_text()
+    for wrong in ("example.org", "javascript:alert(1)", 'https://x"y'):
+        with pytest.raises(InputError, match=r"like https://example\.org/atlas"):
+            write([entry], tmp_path, "full", address=wrong)

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -310,10 +311,9 @@ def resampled(statistic: Callable[[Mapping[K, NDArray[Any]]], float], groups: Ma
     fewest = min((len(samples) for samples in own.values()), default=0)
     if fewest < 3:
         raise Undecided("needs three seeds at least")
-    rng = stream(0, "resampling")
     drawn = [
-        statistic({name: samples[rng.integers(len(samples), size=len(samples))] for name, samples in own.items()})
-        for _ in range(DRAWS)
+        statistic({name: samples[rows] for (name, samples), rows in zip(own.items(), each, strict=True)})
+        for each in _resamplings(tuple(map(len, own.values())))
     ]
     value = float(statistic(own))
     if not np.isfinite([value, *drawn]).all():
@@ -324,6 +324,13 @@ def resampled(statistic: Callable[[Mapping[K, NDArray[Any]]], float], groups: Ma
             fewest / (fewest - 1)
         )  # resampling n of n understates by this
     return Student(value, inflated, fewest - 1)
+
+
+@lru_cache(maxsize=16)
+def _resamplings(sizes: tuple[int, ...]) -> list[list[NDArray[Any]]]:
+    """Return which repeats of groups of these sizes each resampling draws: the same for every statistic."""
+    rng = stream(0, "resampling")
+    return [[rng.integers(size, size=size) for size in sizes] for _ in range(DRAWS)]
 
 
 def _samples(samples: ArrayLike) -> NDArray[np.float64]:

@@ -27,7 +27,7 @@ from attlas.cli.options import (
     parse_pairs,
     tier_of,
 )
-from attlas.cli.printing import brief, echo, print_claims, print_json, print_power, print_verdicts
+from attlas.cli.printing import brief, echo, print_claims, print_json, print_power, print_tests, print_verdicts
 from attlas.errors import InputError
 
 
@@ -55,6 +55,7 @@ def show(
     """Show one claim: source, settings, cost, verdict and the numbers that decided it."""
     from attlas import lab
     from attlas.claims.tex import plain
+    from attlas.claims.wording import worded
     from attlas.lab.progress import duration
     from attlas.store import canonical
 
@@ -87,15 +88,19 @@ def show(
         if sentence:
             echo(f"{title}: {sentence}")
     origin = " (results that came with attlas)" if entry.shipped else ""
-    echo(f"\nVerdict{origin}: {entry.status}" + (f": {entry.verdict.reason}" if entry.verdict else ""))
+    echo(f"\nVerdict{origin}: {entry.status}" + (f": {worded(entry.verdict.reason)}" if entry.verdict else ""))
     if entry.margin:
         echo(f"Margin: {entry.margin}")
     if entry.repeated:
         echo(f"Repeated: {entry.repeated}")
     if entry.mixture:
         echo(f"Note: {entry.mixture}")
-    for name, value in (entry.verdict.numbers if entry.verdict else {}).items():
-        echo(f"  {name}: {value:.6g}")
+    if entry.verdict:
+        print_tests(entry.verdict.tests)
+        tested = {test.name + part for test in entry.verdict.tests for part in ("", " ±", ", low", ", high")}
+        for name, value in entry.verdict.numbers.items():
+            if name not in tested:
+                echo(f"  {worded(name)}: {value:.6g}")
     echo(f"\nRun it: {details['rerun']} (about {details['seconds_left']} s)")
     echo(
         f"To reproduce it from nothing: {anew.planned} points, about {duration(anew.seconds)},"

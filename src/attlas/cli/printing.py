@@ -89,11 +89,13 @@ def print_claims(judged: "Sequence[Judged]") -> None:
 
 def print_verdicts(judged: "Iterable[Judged]", agreement: "Callable[[Judged], str]" = lambda _: "") -> None:
     """Print a table of verdicts and their reasons; with runs and agreement where there is any."""
+    from attlas.claims.wording import worded
+
     rows = []
     for entry in judged:
         why = f"{len(entry.records)} of {entry.planned} points are in the store"
         if entry.verdict:
-            why = "; ".join(filter(None, (entry.verdict.reason, entry.mixture)))
+            why = "; ".join(filter(None, (worded(entry.verdict.reason), entry.mixture)))
         origin = "came with attlas" if entry.shipped else agreement(entry)
         rows.append(
             [
@@ -114,13 +116,10 @@ def print_verdicts(judged: "Iterable[Judged]", agreement: "Callable[[Judged], st
 
 def print_power(power: "Power") -> None:
     """Print what a design can decide: its tests, other numbers of seeds, and what becomes of mutations."""
-    echo(f"These runs: {power.verdict.outcome.value}: {power.verdict.reason}\n")
-    rows = []
-    for test in power.tests:
-        low, high = test.estimate.interval()
-        found = f"{test.estimate.value:.4g}" + ("" if test.exact else f" ({low:.4g} to {high:.4g})")
-        rows.append([test.name, "", found, str(test.region), f"{test.strength:.2g} {test.unit}"])
-    _print_table(["test", "", "found, 99 %", "must be", "margin"], rows, sections=False)
+    from attlas.claims.wording import worded
+
+    echo(f"These runs: {power.verdict.outcome.value}: {worded(power.verdict.reason)}\n")
+    print_tests(power.tests)
     rows = [
         [f"{design.seeds:g}", "", f"{design.supported:.0%}", f"{design.refuted:.0%}", f"{design.as_measured:.0%}"]
         for design in power.designs
@@ -133,6 +132,24 @@ def print_power(power: "Power") -> None:
     ]
     if rows:
         _print_table(["mutation", "verdict", "margin", "must be refuted"], rows)
+
+
+def print_tests(tests: "Sequence[Test]") -> None:
+    """Print a table of tests: what was found, where it must be, and how far inside it is."""
+    from attlas.claims.wording import worded
+
+    rows = []
+    for test in tests:
+        low, high = test.estimate.interval()
+        found = f"{test.estimate.value:.4g}" + ("" if test.exact else f" ({low:.4g} to {high:.4g})")
+        rows.append([worded(test.name), "", found, str(test.region), _margin(test)])
+    _print_table(["test", "", "found, 99 %", "must be", "margin"], rows, sections=False)
+
+
+def _margin(test: "Test") -> str:
+    if math.isinf(test.strength):  # of a number without scatter, such as a smallest one that must be above 0
+        return "inside" if test.strength > 0 else "outside"
+    return f"{test.strength:{'.2g' if abs(test.strength) < 100 else '.0f'}} {test.unit}"
 
 
 def _print_table(header: list[str], rows: list[list[str]], sections: bool = True) -> None:

@@ -35,6 +35,12 @@ def report(
     seed: SeedNumber = 0,
     settings: Sweep = None,
     seeds: Seeds = None,
+    address: Annotated[
+        str,
+        typer.Option(
+            "--address", metavar="URL", help="Where the site will be, for cards that other sites show of a link."
+        ),
+    ] = "",
 ) -> None:
     """Write the site: every claim with its verdict, figure and numbers. With claims and --set, a page for that sweep."""
     require("report")  # before anything is judged, which takes a while
@@ -61,7 +67,7 @@ def report(
     # the other tier first, of which only verdicts are kept: the results of both would not fit in a gigabyte
     beside = [replace(e, records=()) for e in lab.verdicts(None, other, store=store, seed=seed, shipped=True)]
     judged = lab.verdicts(None, tier, store=store, seed=seed, shipped=True, repeats=True)
-    page = write(judged, out, tier, seed, other=beside)
+    page = write(judged, out, tier, seed, other=beside, address=address)
     if as_json:
         print_json({"page": str(page)})
     else:

@@ -16,7 +16,7 @@ from typing import Any
 
 from attlas.claims import Claim
 from attlas.errors import DamagedStore
-from attlas.store import Record
+from attlas.store import Record, canonical, key_of_text
 
 FOLDER = "results"
 SUFFIX = ".results.xz"
@@ -56,8 +56,12 @@ def unpacked(claim: str, data: bytes) -> list[Record]:
             raise DamagedStore("they do not match their SHA-256")
         head, _, payloads = body.partition(b"\n")
         found, start = [], 0
+        texts: dict[str, str] = {}  # many seeds share a point
         for version, point, seed, seconds, versions, size in json.loads(head):
             found.append(Record(claim, version, point, seed, payloads[start : start + size], seconds, versions))
+            written = json.dumps(point)
+            text = texts.get(written) or texts.setdefault(written, canonical(point))
+            found[-1].__dict__["key"] = key_of_text(claim, version, text, seed)  # which it would find by itself, later
             start += size
     except Exception as error:  # damaged bytes can break any step
         raise DamagedStore(f"the results of {claim} that came with attlas cannot be read: {error}") from error

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from attlas.errors import InputError
 from attlas.inputs import array, integer, ranked
@@ -62,18 +62,24 @@ def rank_correlation(x: ArrayLike, y: ArrayLike, level: float = 0.99) -> tuple[f
     >>> numerics.rank_correlation(range(12), [0, 1, 2, 3, 5, 4, 6, 7, 8, 9, 11, 10])[0] > 0.9
     True
     """
-    from scipy import stats
+    from scipy import special
 
     a, b, level = ranked(x, "x"), ranked(y, "y"), checked_level(level)
     if a.ndim != 1 or a.shape != b.shape or len(a) < 5 or np.isnan(a).any() or np.isnan(b).any():
         raise InputError("a rank correlation needs at least five pairs, none of them NaN")
     if np.all(a == a[0]) or np.all(b == b[0]):
         raise InputError("a rank correlation needs two different values on either side")
-    value = float(np.corrcoef(stats.rankdata(a), stats.rankdata(b))[0, 1])
-    half = float(stats.norm.ppf((1 + level) / 2)) * np.sqrt(1.06 / (len(a) - 3))
+    value = float(np.corrcoef(_ranks(a), _ranks(b))[0, 1])
+    half = float(special.ndtri((1 + level) / 2)) * np.sqrt(1.06 / (len(a) - 3))
     limit = 1 - 1 / len(a) ** 2  # a perfect order of few pairs is no proof of a perfect correlation
     centre = np.arctanh(np.clip(value, -limit, limit))
     return value, min(value, float(np.tanh(centre - half))), max(value, float(np.tanh(centre + half)))
+
+
+def _ranks(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the ranks of numbers, ties sharing theirs: `scipy.stats.rankdata`, whose checks take ten times as long."""
+    _, place, count = np.unique(x, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place])
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from typing import Any
 
 from attlas import __version__
 from attlas.claims.tex import plain
+from attlas.claims.wording import worded
 from attlas.report.bibliography import cited
 from attlas.report.margin import deciding, picture, rank, spread, value
 from attlas.report.places import found
@@ -21,7 +22,7 @@ GLYPHS = {
 }
 
 
-def templates(tier: str, seed: int, explorer: str = "") -> Any:
+def templates(tier: str, seed: int, explorer: str = "", address: str = "") -> Any:
     """Return the templates, everything that is written into them escaped."""
     import jinja2
 
@@ -41,6 +42,7 @@ def templates(tier: str, seed: int, explorer: str = "") -> Any:
         "spread": spread,
         "value": value,
         "sentence": sentence,
+        "worded": worded,
         "closed": closed,
         "headline": headline,
         "number": number,
@@ -54,6 +56,7 @@ def templates(tier: str, seed: int, explorer: str = "") -> Any:
         "tier": tier,
         "seed": seed,
         "explorer": explorer,
+        "address": address,
         "glyphs": GLYPHS,
         "dark": {variable(light): colour for light, colour in DARK.items()},
     }

@@ -51,7 +51,7 @@ def draw(
     with matplotlib.rc_context({"svg.hashsalt": claim.id, "svg.fonttype": "none"}):
         figure = claim.draw(measured)
         text = _svg(figure)
-        figure.set_layout_engine("none")  # everything has found its place
+        figure.set_layout_engine(None)  # everything has found its place: one drawing a file is enough
         made = [f"{stem}.svg", f"{stem}.thumb.svg"]
         known = _stands(folder / made[0], repaired(text))
         for ending in _FILES if prints else ():

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attlas.claims import Difference, Door, door
+from attlas.claims.wording import worded
 from attlas.lab import Judged
 
 
@@ -44,4 +45,4 @@ def _ours(entry: Judged, difference: Difference) -> str:
     try:
         return difference.ours(entry.verdict.numbers)
     except LookupError:
-        return entry.verdict.reason
+        return worded(entry.verdict.reason)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib import resources
@@ -34,22 +35,25 @@ def write(
     explorer: str = "",
     other: Sequence[Judged] = (),
     settings: Callable[[Judged], str] | None = None,
+    address: str = "",
 ) -> Path:
     """Write the site into the folder `out` and return its front page; with the address of an explorer, link to it.
 
     What `other` has a verdict on is told beside its claims: the same claims at the other tier. `settings` returns where the
     explorer shows the settings of a claim. Files for papers and talks, PDF and PNG, are left out of an explorer's own site.
+    With the `address` where the site will be, such as ``https://example.org/atlas``, pages name their own address and that of
+    their picture, which those who show a link as a card ask for.
 
     Nothing on it is fetched from elsewhere; it opens from disk. What an earlier report wrote and this one does not, such as
     the page of a claim that is gone, is removed; files of others are left alone.
     """
-    folder, pages = _folder(out), templates(tier, seed, explorer)
+    folder, pages = _folder(out), templates(tier, seed, explorer, _base(address))
     elsewhere = {entry.claim.id: entry for entry in other if entry.verdict}
     written = _share(folder)
 
     def page(name: str, template: str, **context: Any) -> Path:
         written.append(name)
-        return put(folder / name, pages.get_template(template).render(**context).encode())
+        return put(folder / name, pages.get_template(template).render(name=name, **context).encode())
 
     shown = places(judged)
     for place in shown:
@@ -80,8 +84,17 @@ def write_sweep(entry: Judged, out: Path | str, tier: str, seed: int, command: s
     told = {"stem": name, "command": command, "sweep": command.partition(f" --seed {seed} ")[2]}
     near = {"before": None, "after": None, "other": None, "settings": ""}
     context = near | told | _claim_page(entry, folder, name, tier, seed, sweep=told["sweep"])
-    text = pages.get_template("claim.html").render(door=door(entry.claim.door), entry=entry, **context)
+    text = pages.get_template("claim.html").render(
+        door=door(entry.claim.door), entry=entry, name=f"{name}.html", **context
+    )
     return put(folder / f"{name}.html", text.encode())
+
+
+def _base(address: str) -> str:
+    """Return the address of a site as what its pages' names follow; nothing if it has none yet."""
+    if address and not re.fullmatch(r"https?://[^\s\"'<>?#]+", address):
+        raise InputError(f"the address of the site must be like https://example.org/atlas; got {address!r}")
+    return address.rstrip("/") + "/" if address else ""
 
 
 def _folder(out: Path | str) -> Path:

@@ -25,7 +25,7 @@ def thumbnail(figure: "Figure") -> str:
         legend.remove()
     figure.suptitle("")
     axis.set_title("")
-    figure.set_layout_engine("none")
+    figure.set_layout_engine(None)
     figure.set_size_inches(*SIZE)
     axis.set_position(PLACE)
     axis.tick_params(which="both", length=2, labelbottom=False, labelleft=False, labeltop=False, labelright=False)

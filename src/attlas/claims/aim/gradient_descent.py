@@ -17,6 +17,7 @@ from attlas.claims.aim.kit import theory as theory_of
 from attlas.claims.claim import Claim, Cost, Difference, Measurement, Numbers, Result, Settings, Sweep
 from attlas.claims.estimate import Undecided, mean
 from attlas.claims.figure import THEORY, drawn, filled_and_hollow, finished, panels
+from attlas.claims.finding import interval
 from attlas.claims.mutation import Mutation, changed
 from attlas.claims.series import Series, gather
 from attlas.claims.verdict import Test, Verdict, about, decide
@@ -82,12 +83,12 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         largest = max(sizes)
         tests.append(Test(f"{name}{AT}{largest}", mean(sizes[largest]), about(1, EPS), expected=1.0))
         beside |= {f"{name}, smaller d = {d}": float(np.mean(own)) for d, own in sizes.items() if d < largest}
-    single = float(np.mean([m.result["single"] / m.result["amp"] for m in fitted]))
+    single = mean([m.result["single"] / m.result["amp"] for m in fitted]).numbers(SINGLE)
     reason = (
-        f"one run of descent has {single:.2f} times the error of message passing on the same data; tested is the average of"
-        " infinitely many"
+        f"one run of descent has {interval(single, SINGLE)} times the error of message passing on the same data; tested is"
+        " the average of infinitely many"
     )
-    return decide(tests, reason, beside | {SINGLE: single})
+    return decide(tests, reason, beside | single)
 
 
 def _label(point: Point) -> str:
@@ -138,15 +139,15 @@ def finding(numbers: Numbers) -> str:
     d, ratio, half = _largest(numbers)
     return (
         f"Averaging makes gradient descent optimal: over infinitely many starts its error at d = {d} is {ratio:.2f} ±"
-        f" {half:.2f} times that of message passing on the same data, and one run has about {numbers[SINGLE]:.1f} times"
+        f" {half:.2f} times that of message passing on the same data, and one run has {interval(numbers, SINGLE)} times"
     )
 
 
 def _ours(numbers: Numbers) -> str:
     d, ratio, half = _largest(numbers)
     return (
-        f"One run has {numbers[SINGLE]:.1f} times the error of message passing on the same data. Averaged over infinitely"
-        f" many starts it has {ratio:.2f} ± {half:.2f} times at d = {d}."
+        f"One run has {interval(numbers, SINGLE)} times the error of message passing on the same data. Averaged over"
+        f" infinitely many starts it has {ratio:.2f} ± {half:.2f} times at d = {d}."
     )
 
 
@@ -166,7 +167,7 @@ def _starts_kept(result: Result, size: float) -> Result:
 
 CLAIM = Claim(
     id="aim.gradient-descent",
-    version=4,
+    version=5,
     statement=(
         "Gradient descent on a softmax layer, averaged over its initialisations, reaches the Bayes-optimal error, as"
         " Boncoraglio et al. say: over infinitely many starts that of message passing on the same data, to 10 % at the"
