@@ -19,7 +19,7 @@ _ON = _INTO | {"extrapolated", "has"}
 
 
 def worded(text: str) -> str:
-    """Return a sentence or a name of a test with its settings listed: "d=10 bias=0.0 keys 2" as "d = 10, bias = 0, keys 2"."""
+    """Return a sentence or a name of a test with its settings listed: "d=10 bias=0.0 keys 2" as "d = 10, bias = 0, …"."""
     return re.sub(r"(?<=[a-z]{2})_(?=[a-z]{2})", " ", _LIST.sub(_listed, text))
 
 

@@ -41,8 +41,8 @@ def write(
 
     What `other` has a verdict on is told beside its claims: the same claims at the other tier. `settings` returns where the
     explorer shows the settings of a claim. Files for papers and talks, PDF and PNG, are left out of an explorer's own site.
-    With the `address` where the site will be, such as ``https://example.org/atlas``, pages name their own address and that of
-    their picture, which those who show a link as a card ask for.
+    With the `address` where the site will be, such as ``https://example.org/atlas``, pages name their own address and that
+    of their picture, which those who show a link as a card ask for.
 
     Nothing on it is fetched from elsewhere; it opens from disk. What an earlier report wrote and this one does not, such as
     the page of a claim that is gone, is removed; files of others are left alone.
