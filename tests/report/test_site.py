@@ -82,7 +82,7 @@ import sys
 from attlas.report import write
 from tests.report.conftest import held
 judged, other = (held(sys.argv[1], tier) for tier in ("full", "quick"))
-write(judged, "again", "full", other=other)
+write(judged, "again", "full", other=other, workers=2)
 """
 
 

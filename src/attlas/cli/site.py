@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ from attlas.cli.options import (
     Seeds,
     StorePath,
     Sweep,
+    Workers,
     existing,
     parse_grid,
     tier_of,
@@ -41,6 +42,7 @@ def report(
             "--address", metavar="URL", help="Where the site will be, for cards that other sites show of a link."
         ),
     ] = "",
+    workers: Workers = None,
 ) -> None:
     """Write the site: every claim with its verdict, figure and numbers. With claims and --set, a page for that sweep."""
     require("report")  # before anything is judged, which takes a while
@@ -64,10 +66,12 @@ def report(
         return
     if not store.exists():
         echo(f"attlas: no store {store}: the site shows the results that came with attlas", err=True)
+    _, count = lab.choose("processes", workers, None)
+    options: Any = {"store": store, "seed": seed, "shipped": True, "workers": count}
     # the other tier first, of which only verdicts are kept: the results of both would not fit in a gigabyte
-    beside = [replace(e, records=()) for e in lab.verdicts(None, other, store=store, seed=seed, shipped=True)]
-    judged = lab.verdicts(None, tier, store=store, seed=seed, shipped=True, repeats=True)
-    page = write(judged, out, tier, seed, other=beside, address=address)
+    beside = [replace(e, records=()) for e in lab.verdicts(None, other, **options)]
+    judged = lab.verdicts(None, tier, repeats=True, **options)
+    page = write(judged, out, tier, seed, other=beside, address=address, workers=count)
     if as_json:
         print_json({"page": str(page)})
     else:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from attlas.errors import DamagedStore
 from attlas.lab.plan import SEEDS_PER_RUN, plan
 from attlas.lab.shipped import PILOTS
 from attlas.lab.shipped import shipped as shipped_records
+from attlas.lab.side_by_side import side_by_side
 from attlas.store import Record, present, read
 
 CLOSE = 0.01  # of an interval: what other rounding may do
@@ -91,9 +93,17 @@ class Judged:
             f"{count} with {text}" for text, count in self.versions.items()
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes without the claim, which is found again by its id."""
+        return _found_again, (self.claim.id, self.planned, self.records, self.verdict, self.shipped, dict(self.runs))
+
     def measurements(self) -> list[Measurement[Any]]:
         """Return the results with their validated settings, as `judge` and `draw` take them."""
         return measurements(self.claim, self.records)
+
+
+def _found_again(claim: str, *others: Any) -> Judged:
+    return Judged(find([claim])[0], *others)
 
 
 def verdicts(
@@ -106,6 +116,7 @@ def verdicts(
     seeds: int | None = None,
     shipped: bool = False,
     repeats: bool = False,
+    workers: int = 1,
 ) -> list[Judged]:
     """Judge claims on what the store holds of their plan; a store that does not exist holds nothing.
 
@@ -117,6 +128,8 @@ def verdicts(
         Judge a claim of which the store holds nothing by the results that came with attlas.
     repeats : bool, default False
         Judge also every other finished run of the tier.
+    workers : int, default 1
+        Processes that share the claims.
 
     Examples
     --------
@@ -127,22 +140,36 @@ def verdicts(
     """
     found = find(list(claims) if claims else None)
     path = Path(store)
-    own = list(read(path, [c.id for c in found])) if present(path) else []
+    own: dict[str, list[Record]] = {claim.id: [] for claim in found}
+    for record in read(path, list(own)) if present(path) else ():
+        own[record.claim].append(record)
+    judged = partial(_judged, tier=tier, seed=seed, grid=grid, seeds=seeds, shipped=shipped, repeats=repeats)
+    return side_by_side(judged, list(own.items()), workers)
+
+
+def _judged(
+    asked: tuple[str, Sequence[Record]],
+    tier: Tier,
+    seed: int,
+    grid: Mapping[str, Sequence[Any]] | None,
+    seeds: int | None,
+    shipped: bool,
+    repeats: bool,
+) -> Judged:
+    """Judge a claim on what the store holds of it."""
+    (claim,) = find([asked[0]])
     own_design = bool(grid) or seeds is not None
-    judged = []
-    for claim in found:
-        cells = plan([claim], tier, seed, grid, seeds)
-        stored = {r.key: r for r in own if (r.claim, r.version) == (claim.id, claim.version)}
+    cells = plan([claim], tier, seed, grid, seeds)
+    stored = {r.key: r for r in asked[1] if r.version == claim.version}
+    records = [stored[cell.key] for cell in cells if cell.key in stored]
+    lent = shipped and not records and not own_design
+    if lent:
+        stored = {r.key: r for r in shipped_records([claim])}
         records = [stored[cell.key] for cell in cells if cell.key in stored]
-        lent = shipped and not records and not own_design
-        if lent:
-            stored = {r.key: r for r in shipped_records([claim])}
-            records = [stored[cell.key] for cell in cells if cell.key in stored]
-        verdict = _judge(claim, tier, records) if len(records) == len(cells) else None
-        known = {seed: verdict} if verdict is not None else {}
-        runs = _runs(claim, tier, stored, known) if repeats and not own_design else {}
-        judged.append(Judged(claim, len(cells), records, verdict, lent and bool(records), runs))
-    return judged
+    verdict = _judge(claim, tier, records) if len(records) == len(cells) else None
+    known = {seed: verdict} if verdict is not None else {}
+    runs = _runs(claim, tier, stored, known) if repeats and not own_design else {}
+    return Judged(claim, len(cells), records, verdict, lent and bool(records), runs)
 
 
 def agreement(entry: Judged, tier: Tier, seed: int = 0) -> str:

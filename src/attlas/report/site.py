@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from attlas.claims import door
 from attlas.claims.tex import plain
 from attlas.errors import InputError
 from attlas.lab import Judged
+from attlas.lab.side_by_side import side_by_side
 from attlas.report.bibliography import address, entries, named, papers
 from attlas.report.citation import citation
 from attlas.report.curves import table
@@ -36,13 +38,14 @@ def write(
     other: Sequence[Judged] = (),
     settings: Callable[[Judged], str] | None = None,
     address: str = "",
+    workers: int = 1,
 ) -> Path:
     """Write the site into the folder `out` and return its front page; with the address of an explorer, link to it.
 
     What `other` has a verdict on is told beside its claims: the same claims at the other tier. `settings` returns where the
     explorer shows the settings of a claim. Files for papers and talks, PDF and PNG, are left out of an explorer's own site.
     With the `address` where the site will be, such as ``https://example.org/atlas``, pages name their own address and that
-    of their picture, which those who show a link as a card ask for.
+    of their picture, which those who show a link as a card ask for. Figures are drawn in `workers` processes.
 
     Nothing on it is fetched from elsewhere; it opens from disk. What an earlier report wrote and this one does not, such as
     the page of a claim that is gone, is removed; files of others are left alone.
@@ -56,6 +59,8 @@ def write(
         return put(folder / name, pages.get_template(template).render(name=name, **context).encode())
 
     shown = places(judged)
+    draw_page = partial(_claim_page, folder=folder, tier=tier, seed=seed, prints=not explorer)
+    drawn = {entry.claim.id: told for entry, told in zip(judged, side_by_side(draw_page, judged, workers), strict=True)}
     for place in shown:
         for before, entry, after in zip(
             [None, *place.entries], place.entries, [*place.entries[1:], None], strict=False
@@ -64,9 +69,8 @@ def write(
             command = {"stem": name, "command": f"attlas run {name} --{tier} --seed {seed}", "sweep": ""}
             near = {"before": before, "after": after, "other": elsewhere.get(name)}
             opened = {"settings": settings(entry) if settings else ""}
-            told = _claim_page(entry, folder, name, tier, seed, prints=not explorer)
-            written += told["files"]
-            page(f"{name}.html", "claim.html", door=place.door, entry=entry, **near, **command, **opened, **told)
+            written += drawn[name]["files"]
+            page(f"{name}.html", "claim.html", door=place.door, entry=entry, **near, **command, **opened, **drawn[name])
     page("differences.html", "differences.html", places=[place for place in shown if place.differences])
     front = page("index.html", "index.html", places=shown, other=elsewhere, **_front(judged, written))
     _remove_stale(folder, written)
@@ -83,7 +87,7 @@ def write_sweep(entry: Judged, out: Path | str, tier: str, seed: int, command: s
     name = f"{entry.claim.id}.sweep-{hashlib.sha256(command.encode()).hexdigest()[:8]}"
     told = {"stem": name, "command": command, "sweep": command.partition(f" --seed {seed} ")[2]}
     near = {"before": None, "after": None, "other": None, "settings": ""}
-    context = near | told | _claim_page(entry, folder, name, tier, seed, sweep=told["sweep"])
+    context = near | told | _claim_page(entry, folder, tier, seed, stem=name, sweep=told["sweep"])
     text = pages.get_template("claim.html").render(
         door=door(entry.claim.door), entry=entry, name=f"{name}.html", **context
     )
@@ -119,10 +123,11 @@ def bibtex(source: str) -> dict[str, str]:
 
 
 def _claim_page(
-    entry: Judged, folder: Path, stem: str, tier: str, seed: int, prints: bool = True, sweep: str = ""
+    entry: Judged, folder: Path, tier: str, seed: int, *, stem: str = "", prints: bool = True, sweep: str = ""
 ) -> dict[str, Any]:
     """Write the files beside the page of a claim; return what the page tells, and the names of those files."""
     records, claim = entry.records, entry.claim
+    stem = stem or claim.id
     files = []
     if records:
         export(records, folder / f"{stem}.csv")
