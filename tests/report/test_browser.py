@@ -187,3 +187,23 @@ def test_figures_follow_the_paper(browser, site, scheme, media, ink):
     spine = page.evaluate(of.format("[id^=patch_3] path", "stroke"))
     assert spine == ("rgb(232, 232, 232)" if ink == "rgb(232, 232, 232)" else "rgb(0, 0, 0)")
     page.close()
+
+
+def test_a_card_that_has_the_keyboard_is_not_under_the_controls(site, browser):
+    """Going back as well, where the browser scrolls no further than it has to."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto((site / "index.html").as_uri())
+    page.locator(".card h3 a").nth(60).focus()
+    seen = 0
+    for _ in range(14):
+        page.keyboard.press("Shift+Tab")
+        card, controls = (
+            page.evaluate(f"{found}?.getBoundingClientRect().toJSON()")
+            for found in ("document.activeElement.closest('.card')", "document.querySelector('.controls')")
+        )
+        if card:  # and not a formula between them
+            assert controls["top"] == 0  # they stay while the page scrolls
+            assert card["top"] >= controls["bottom"]
+            seen += 1
+    assert seen > 7
+    page.close()

@@ -114,3 +114,17 @@ def _said(figure, series):
     _svg(figure)
     text = points(figure, series)
     return [found.text for found in ElementTree.fromstring(text).iter("title")]
+
+
+def test_means_in_other_units_tell_their_seeds_where_only_one_number_can_be_meant():
+    figure, (axis,) = panels(1)
+    axis.errorbar([1, 2], [5.0, 7.0], yerr=[0.5, 0.5], fmt="o", label="message passing")
+    axis.plot([1], [6.0], "x", label="message passing")  # without an error it is no mean
+    one = Series("amp", {}, "d", "mse", (1.0, 2.0), (0.5, 0.25), (0.1, 0.1), (3, 4))
+    other = Series("amp", {"rho": 1}, "d", "mse", (2.0,), (0.5,), (0.1,), (9,))
+    another = Series("gd", {}, "d", "mse", (1.0,), (0.5,), (0.1,), (8,))
+    assert _said(figure, [one, other, another]) == [
+        "message passing: x 1, y 5 ± 0.5 (3 seeds)",
+        "message passing: x 2, y 7 ± 0.5",
+        "message passing: x 1, y 6",
+    ]

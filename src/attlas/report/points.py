@@ -114,6 +114,8 @@ def _words(
         x, error = one.x[i], one.standard_error[i] if one.seeds[i] > 1 else None
         after = f" ({one.seeds[i]} seed{'s' if one.seeds[i] > 1 else ''})"
         after += f", theory {_said(axes[1], one.theory[i])}" if one.theory else ""
+    elif error is not None and (count := _seeds(label, x, series)):
+        after = f" ({count} seeds)"
     told = (_told(axis, own, at, off) for axis, own, at, off in zip(axes, names, (x, y), (None, error), strict=True))
     return name + ", ".join(told) + after
 
@@ -125,6 +127,13 @@ def _known(x: float, y: float, series: Sequence[Series]) -> tuple[Series, int] |
         if found := [(one, i) for one, i in alike if same(one.x[i], x)]:
             return min(found, key=lambda each: abs(each[0].x[each[1]] - x))
     return None
+
+
+def _seeds(label: str, x: float, series: Sequence[Series]) -> int | None:
+    """Return over how many seeds a mean is that is drawn in other units than its series has; None if they do not agree."""
+    own = [one for one in series if learner(one.name).name == label] or series
+    counts = {one.seeds[i] for one in own for i, at in enumerate(one.x) if _same(at, x) or _beside(at, x)}
+    return counts.pop() if len(counts) == 1 and 1 not in counts else None
 
 
 def _beside(at: float, x: float) -> bool:
