@@ -24,16 +24,16 @@ class Claims(SphinxDirective):
         self.env.note_dependency(str(resources.files("attlas.claims").joinpath("registered.json")))
         items = nodes.bullet_list()
         for entry in judged(self.arguments[0]):
-            verdict = f"{entry.repeated or entry.status}" + (
-                f" (strength: {entry.verdict.strength_text})" if entry.verdict and entry.verdict.unit else ""
-            )
+            verdict = f"{entry.repeated or entry.status}" + (f" (margin: {entry.margin})" if entry.margin else "")
             paragraph = nodes.paragraph()
             paragraph += nodes.literal("", entry.claim.id)
             paragraph += set_words(f": {entry.claim.statement} ")
             paragraph += nodes.strong("", verdict)
             if entry.verdict:
                 said = entry.claim.found(entry.verdict)
-                paragraph += set_words(f": {said[0].lower() if said[:2].istitle() else said[0]}{said[1:].rstrip('.')}.")
+                paragraph += set_words(
+                    f": {said[0].lower() if said.split()[0].istitle() else said[0]}{said[1:].rstrip('.')}."
+                )
             items += nodes.list_item("", paragraph)
         return [items]
 

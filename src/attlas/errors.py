@@ -1,5 +1,7 @@
 """What can go wrong, in sentences a person can act on."""
 
+from typing import Any
+
 
 class AttlasError(Exception):
     """Any failure attlas foresees. ``exit_code`` is what the command line returns for it."""
@@ -23,6 +25,9 @@ class ConvergenceError(AttlasError, ArithmeticError):
         super().__init__(message)
         self.solution = solution
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.solution)
+
 
 class StoreError(AttlasError):
     """The store cannot be used: it is damaged, too new, full or of another program."""
@@ -40,3 +45,6 @@ class Stopped(AttlasError):
     def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)
         self.exit_code = 128 + signal_number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.exit_code - 128)

@@ -53,6 +53,8 @@ def test_the_digest_follows_helpers_and_ignores_comments(tmp_path, monkeypatch):
         == first
     )
     assert digest("other_design", body.replace("0.05", "0.06")) != first
+    loop = body.replace("    return helper(x)\n", "    for i in x:\n        helper(i)\n        x += 1\n    return x\n")
+    assert digest("loop_design", loop) != digest("flat_design", loop.replace("        x += 1", "    x += 1"))
     assert digest("third_design", body + "\n\ndef draw(x):\n    return x\n") == first
 
 

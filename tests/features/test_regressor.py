@@ -286,3 +286,14 @@ def test_a_fit_keeps_nothing_of_the_caller_or_of_an_earlier_fit():
     model.set_params(n_heads=10, alpha=0.1, random_state=np.random.default_rng(0)).fit(X, y)
     assert not hasattr(model, "X_fit_")
     assert not hasattr(model, "loo_errors_")
+
+
+def test_a_batch_that_is_refused_leaves_the_model_as_it_was():
+    rng = np.random.default_rng(0)
+    sets = [rng.standard_normal((size, 3)) for size in (2, 3, 4, 2, 3)]
+    model = RandomAttentionRegressor(20, query=None, random_state=0).fit(sets, np.arange(5.0))
+    before = model.predict(sets)
+    for method in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match="y must be numbers"):
+            method([np.ones((2, 5))] * 3, ["x"] * 3)
+        np.testing.assert_array_equal(model.predict(sets), before)

@@ -136,3 +136,11 @@ def test_a_constant_so_large_that_nothing_else_is_learned_is_named_too():
     assert certificate.reason.endswith("try bias=True")
     without = learn(X, stream(0, "noise").standard_normal(Y.shape), 2, max_starts=2, max_steps=30).certificate
     assert "bias=True" not in without.reason
+
+
+def test_copies_that_differ_by_rounding_are_one_sequence():
+    """Six sequences with outputs by chance are no evidence, however often they are repeated with other last bits."""
+    rng = stream(0, "copies")
+    X, Y = (np.repeat(rng.standard_normal((6, 4, width)), 50, axis=0) for width in (4, 1))
+    found = learn(X * (1 + 1e-9 * rng.standard_normal(X.shape)), Y, 2, max_starts=3)
+    assert not found.certificate.met

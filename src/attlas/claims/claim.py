@@ -14,6 +14,7 @@ from attlas.claims.mutation import Mutation
 from attlas.claims.series import Series
 from attlas.claims.verdict import Outcome, Verdict
 from attlas.errors import InputError
+from attlas.inputs import described
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -240,5 +241,5 @@ def _ended(result: Result) -> bool:
     """Return whether every iteration behind a result converged; a result that says nothing had none, or is older."""
     said = np.asarray(result.get("converged", True))
     if said.dtype != bool:
-        raise InputError(f"converged must be true or false, or an array of them; got {result['converged']!r}")
+        raise InputError(f"converged must be true or false, or an array of them; got {described(result['converged'])}")
     return bool(said.all())

@@ -30,8 +30,9 @@ from attlas.errors import InputError
 
 FILE = "registered.json"
 ROOM = "attlas.claims."
-JUDGES = ("estimate", "verdict", "claim")  # what turns the tests of every claim into verdicts
-FRAMES = {ROOM + name for name in (*JUDGES, "mutation", "series", "figure", "finding", "learners", "lettering")}
+# what turns the tests of every claim into verdicts
+JUDGES = (ROOM + "estimate", ROOM + "verdict", ROOM + "claim", "attlas.numerics.intervals")
+FRAMES = {*JUDGES, *(ROOM + name for name in ("mutation", "series", "figure", "finding", "learners", "lettering"))}
 FRAME = "frame"  # its entry in the file
 
 
@@ -56,12 +57,14 @@ def design(claim: Claim[Any]) -> dict[str, Any]:
     }
     parts = {part: getattr(claim, part) for part in ("measure", "judge")}
     code = {part: _digest(_source(what.__module__, what.__name__)) for part, what in parts.items()}
-    return {"version": claim.version, "level": LEVEL, "unfinished": claim.unfinished.value, **tiers, **code}
+    mutations = _digest([[each.name, each.refuted_at, *each.sizes] for each in claim.mutations])
+    told = {"absent": list(claim.absent), "mutations": mutations}
+    return {"version": claim.version, "level": LEVEL, "unfinished": claim.unfinished.value, **told, **tiers, **code}
 
 
 def frame() -> str:
     """Return a digest of the code that turns tests into verdicts, which all claims share."""
-    return _digest(["".join("".join(_parsed(ROOM + name)[0]).split()) for name in JUDGES])
+    return _digest(["".join("".join(_parsed(name)[0]).split()) for name in JUDGES])
 
 
 def register_frame(why: str) -> None:
@@ -130,6 +133,18 @@ def _source(module: str, name: str) -> list[str]:
     return [found[place] for place in sorted(found)]
 
 
+def _begun(text: str) -> list[tuple[int, int]]:
+    """Return row and column where each statement of a text, or its first line, begins."""
+    silent = (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    found, begins = [], True
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if begins and token.type not in silent:
+            found.append(token.start)
+            begins = False
+        begins = begins or token.type == tokenize.NEWLINE
+    return found
+
+
 @cache
 def _parsed(module: str) -> tuple[list[str], dict[str, ast.stmt], dict[str, tuple[str, str]]]:
     """Return the lines of a module without comments and docstrings, its definitions, and its imports from claims."""
@@ -144,6 +159,9 @@ def _parsed(module: str) -> tuple[list[str], dict[str, ast.stmt], dict[str, tupl
         if isinstance(part, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(part) is not None:
             first = part.body[0]
             lines[first.lineno - 1 : first.end_lineno] = [""] * ((first.end_lineno or first.lineno) - first.lineno + 1)
+    for row, column in _begun(text):
+        if lines[row - 1].strip():  # how deep it is indented is what it means
+            lines[row - 1] = f"{column}:{lines[row - 1]}"
     definitions: dict[str, ast.stmt] = {}
     imported: dict[str, tuple[str, str]] = {}
     for node in tree.body:

@@ -8,7 +8,8 @@ import re
 _SETTING = r"[A-Za-z][A-Za-z']* ?= ?[^\s,:;()=]+(?:,[^\s,:;()=]+)*"
 _ONE = re.compile(_SETTING)
 _LIST = re.compile(
-    rf"(?P<before>[\w.]+ )?(?<![\w(])(?P<list>{_SETTING}(?: {_SETTING})*)(?P<after> [\w|]+)?(?P<listed>,| \d)?"
+    rf"(?:(?<![\w.])(?P<before>[\w.]+ ))?(?<![\w('])(?P<list>{_SETTING}(?: {_SETTING})*)"
+    r"(?P<after> [\w|]+)?(?P<listed>,| \d)?"
 )
 # words that go on with what was said, before a list of settings and after one
 _INTO = {

@@ -48,6 +48,7 @@ def report(
     require("report")  # before anything is judged, which takes a while
     from attlas import lab
     from attlas.report import write, write_sweep
+    from attlas.report.site import base
 
     tier, other = tier_of(full), tier_of(not full)
     existing(store)
@@ -55,6 +56,9 @@ def report(
         raise InputError(
             "name claims together with --set or --seeds, for a page of that sweep; or neither, for the site"
         )
+    if claims and address:
+        raise InputError("--address is of the whole site; leave it out for the page of a sweep")
+    base(address)  # refused before anything is judged
     if claims:
         grid = parse_grid(settings or [])
         swept = lab.verdicts(claims, tier, store=store, seed=seed, grid=grid, seeds=seeds)

@@ -1,7 +1,8 @@
 """What the estimators share: sequences and sets of any shape, targets, penalties and random states, checked."""
 
-from collections.abc import Iterator, Mapping, Set
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Set
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,23 @@ from attlas.features.sets import Sets, items_of
 from attlas.inputs import HUGEST, TINIEST, described, integer, plain
 
 Array = NDArray[Any]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def whole_or_not_at_all(method: Method) -> Method:
+    """Let a fit that fails, for data that are refused or on Ctrl-C, leave the model as it was."""
+
+    @wraps(method)
+    def tried(self: Any, *data: Any, **options: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *data, **options)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return tried  # type: ignore[return-value]
 
 
 class OnSequences(BaseEstimator):

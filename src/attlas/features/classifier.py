@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from attlas.errors import InputError
-from attlas.features.base import penalties_of
+from attlas.features.base import penalties_of, whole_or_not_at_all
 from attlas.features.calibration import Calibration, calibrate, with_common_mean
 from attlas.features.checked_blocks import WANTED, in_blocks
 from attlas.features.labels import Classes, checked_labels, read_labels
@@ -140,6 +140,7 @@ class RandomAttentionClassifier(ClassifierMixin, OnFrozenHeads):
         tags.classifier_tags.multi_label = True
         return tags
 
+    @whole_or_not_at_all
     @np.errstate(over="ignore", invalid="ignore")  # overflow raises an InputError
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the values of the heads.
@@ -194,6 +195,7 @@ class RandomAttentionClassifier(ClassifierMixin, OnFrozenHeads):
         return self
 
     @available_if(can_stream)
+    @whole_or_not_at_all
     @np.errstate(over="ignore", invalid="ignore")
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of samples to the ridge fit, in the primal: only sums over them are kept, p^2 numbers.
@@ -213,7 +215,7 @@ class RandomAttentionClassifier(ClassifierMixin, OnFrozenHeads):
         first = not hasattr(self, "_sums")
         known_before = getattr(self, "classes_", None)
         checked = self._sequences(X, reset=first)
-        if classes is None and known_before is None and np.shape(y)[1:] in ((), (1,)):
+        if classes is None and known_before is None and not _is_table(y):
             raise InputError("classes must be given at the first call of partial_fit: all that there will be")
         if isinstance(self.class_weight, str):
             raise InputError("class_weight='balanced' needs all samples at once; give partial_fit a dict of weights")
@@ -350,3 +352,11 @@ def _labels_of(classes: Classes, calibration: Calibration | None, scores: Array)
 
 def _probabilities_of(classes: Classes, calibration: Calibration | None, scores: Array) -> Array:
     return classes.probabilities(_log_odds(calibration, scores))
+
+
+def _is_table(y: Any) -> bool:
+    """Return whether labels are zeros and ones (n, labels), which name their classes themselves."""
+    try:
+        return np.shape(y)[1:] not in ((), (1,))
+    except ValueError:  # rows of different length: `read_labels` says what is wrong with them
+        return True

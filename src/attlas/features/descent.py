@@ -1,18 +1,23 @@
 """Preconditioned L-BFGS for a convex loss of linear scores."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attlas.errors import InputError
 from attlas.features.ridge import factor, solve
 from attlas.numerics import Solution, Status
 
 Array = NDArray[Any]
 Loss = Callable[[Array], tuple[float, Array]]  # scores (n, outputs) to the sum of w loss, and its gradient
+Curvature = Callable[[Array], Array]  # scores to a bound on w times the second derivatives of the loss, (n,)
 
+RENEWED = 30  # steps after which the preconditioner is made anew, from the curvature that is met there
+FLAT = 1e-6  # of the largest curvature: no sample counts for less
 MEMORY = 20  # pairs of steps and gradients
 LEAST = 1e-10  # step in a line search
 ROUNDING = 1e-14  # of the objective, relative: below it a step is not judged by its decrease
@@ -29,6 +34,8 @@ class Objective:
     gram : array of shape (p, p)
         Phi^T W Phi.
     loss : callable
+    near : callable
+        The curvature at given scores.
     curvature : float
         A bound c on the second derivatives of a loss.
     weight : float
@@ -41,6 +48,7 @@ class Objective:
     rows: Iterable[tuple[Array, slice]]
     gram: Array
     loss: Loss
+    near: Curvature
     curvature: float
     weight: float
     penalty: float
@@ -59,13 +67,26 @@ class Objective:
 
     def preconditioner(self) -> Callable[[Array], Array]:
         """Return the step of majorisation, (c Phi^T W Phi + penalty)^-1 for v: a ridge fit, factorised once."""
-        L = factor(self.curvature * self.gram, self.penalty)
-        return lambda g: np.concatenate([solve(L, g[:-1]), g[-1:] / (self.curvature * self.weight)])
+        return self._step(self.curvature * self.gram, self.curvature * self.weight)
+
+    def preconditioner_at(self, z: Array) -> Callable[[Array], Array]:
+        """Return the same with the curvature at scores z, which is far less where probabilities are near 0 and 1."""
+        w = np.maximum(self.near(z), FLAT * self.curvature * self.weight / len(z))
+        return self._step(weighted_gram(self.rows, w), float(w.sum()))
+
+    def _step(self, curvature: Array, of_intercept: float) -> Callable[[Array], Array]:
+        L = factor(curvature, self.penalty)
+        return lambda g: np.concatenate([solve(L, g[:-1]), g[-1:] / of_intercept])
 
 
 def scores_of(rows: Iterable[tuple[Array, slice]], x: Array) -> Array:
     """Return Phi v + b of all samples at a point x = (v, b)."""
     return np.concatenate([Phi @ x[:-1] for Phi, _ in rows]) + x[-1]
+
+
+def weighted_gram(rows: Iterable[tuple[Array, slice]], w: Array) -> Array:
+    """Return Phi^T W Phi."""
+    return np.sum([Phi.T @ (Phi * w[part, None].astype(Phi.dtype)) for Phi, part in rows], axis=0, dtype=float)
 
 
 class _Pair(NamedTuple):
@@ -122,7 +143,10 @@ def descend(objective: Objective, start: Array, *, tol: float, max_steps: int) -
         x, z, old = x + t * d, z + t * dz, g
         g = objective.gradient(x, slopes)
         product = t * float(np.vdot(d, g - old))
-        if product > 0:
+        if len(history) % RENEWED == 0:
+            with suppress(InputError):  # not positive definite to rounding: the one at hand serves as well
+                precondition, pairs = objective.preconditioner_at(z), []
+        elif product > 0:
             pairs = [*pairs, _Pair(t * d, g - old, product)][-MEMORY:]
 
 

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_expit, log_softmax
+from scipy.linalg import solve_triangular
+from scipy.special import expit, log_expit, log_softmax, softmax
 
 from attlas.errors import InputError
-from attlas.features.descent import Loss, Objective, descend, scores_of
+from attlas.features.descent import Curvature, Loss, Objective, descend, scores_of, weighted_gram
 from attlas.features.head_features import finite
 from attlas.features.ridge import factor
 from attlas.numerics import Solution, Status, stream
@@ -80,9 +81,9 @@ def fit_log(
     found = problem.fit(problem.under(w), alpha * problem.scale, None, TOL, MAX_STEPS)
     values, b = found.value[:-1], found.value[-1]
     if solver == "dual":
-        # v = Phi^T a, and a is the gradient of the loss over -lam where that of the objective vanishes
-        _, slopes = log_loss(codes, exclusive, w)(problem.predict(found.value))
-        values = design.values(-slopes / (alpha * problem.scale))
+        # the factor L of K = L L^T took the place of Phi: v = Phi^T a has the same scores if L^T a is what was found
+        ((root, _),) = problem.rows
+        values = design.values(solve_triangular(root, values, lower=True, trans="T", check_finite=False))
     return LogFit(values, b, alpha, None if errors is None else errors[:, None], found)
 
 
@@ -138,6 +139,16 @@ def log_loss(codes: Array, exclusive: bool, w: Array) -> Loss:
     return softmax_loss if exclusive else sigmoid_loss
 
 
+def log_curvature(exclusive: bool, w: Array) -> Curvature:
+    """Return the function from scores to a bound, sample by sample, on w times the second derivatives of the loss there."""
+
+    def curvature(z: Array) -> Array:
+        p = softmax(z, axis=1) if exclusive else expit(z)
+        return np.asarray(w * np.max(p * (1 - p), axis=1) * (2 if exclusive else 1))
+
+    return curvature
+
+
 class _Weighed(NamedTuple):
     """Weights, and Phi^T W Phi."""
 
@@ -169,7 +180,7 @@ class _Problem:
             trace, rows = float(w @ np.diag(K)), [(_root(K), slice(None))]
         else:
             rows = design.by_rows
-        gram = finite(_gram(rows, w), "the features")
+        gram = finite(weighted_gram(rows, w), "the features")
         trace = trace if solver == "dual" else float(np.trace(gram))
         if trace <= 0:
             raise InputError("all features are zero: no head is active on these tokens; take more heads")
@@ -177,22 +188,19 @@ class _Problem:
 
     def under(self, w: Array) -> _Weighed:
         """Return the problem under other weights."""
-        return _Weighed(w, self.whole if w is self.w else _gram(self.rows, w))
+        return _Weighed(w, self.whole if w is self.w else weighted_gram(self.rows, w))
 
     def fit(self, part: _Weighed, penalty: float, start: Array | None, tol: float, max_steps: int) -> Solution[Array]:
         """Return the best point under a penalty."""
-        loss, curvature = log_loss(self.codes, self.exclusive, part.w), 0.5 if self.exclusive else 0.25
+        loss, most = log_loss(self.codes, self.exclusive, part.w), 0.5 if self.exclusive else 0.25
+        near = log_curvature(self.exclusive, part.w)
         x = np.zeros((len(part.gram) + 1, self.codes.shape[1])) if start is None else start
-        objective = Objective(self.rows, part.gram, loss, curvature, float(part.w.sum()), penalty, self.intercept)
+        objective = Objective(self.rows, part.gram, loss, near, most, float(part.w.sum()), penalty, self.intercept)
         return descend(objective, x, tol=tol, max_steps=max_steps)
 
     def predict(self, x: Array) -> Array:
         """Return the scores of all samples."""
         return scores_of(self.rows, x)
-
-
-def _gram(rows: Iterable[tuple[Array, slice]], w: Array) -> Array:
-    return np.sum([Phi.T @ (Phi * w[part, None].astype(Phi.dtype)) for Phi, part in rows], axis=0, dtype=float)
 
 
 def _root(K: Array) -> Array:

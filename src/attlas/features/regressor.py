@@ -8,7 +8,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from attlas.errors import InputError
-from attlas.features.base import regression_targets
+from attlas.features.base import regression_targets, whole_or_not_at_all
 from attlas.features.checked_blocks import in_blocks, target_blocks
 from attlas.features.ridge_model import OnFrozenHeads, can_stream, output_dtype
 from attlas.features.weights import batch_weights, sample_weights
@@ -118,6 +118,7 @@ class RandomAttentionRegressor(RegressorMixin, OnFrozenHeads):
         tags.target_tags.multi_output = True
         return tags
 
+    @whole_or_not_at_all
     @np.errstate(over="ignore", invalid="ignore")  # overflow raises an InputError
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the values of the heads.
@@ -145,6 +146,7 @@ class RandomAttentionRegressor(RegressorMixin, OnFrozenHeads):
         return self
 
     @available_if(can_stream)
+    @whole_or_not_at_all
     @np.errstate(over="ignore", invalid="ignore")
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add a batch of samples to the fit, in the primal: only sums over them are kept, p^2 numbers.

@@ -1,6 +1,10 @@
 """Judging and drawing claims in several processes: one claim has nothing to do with another."""
 
+import os
+import threading
+import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 from attlas.inputs import integer
@@ -18,7 +22,28 @@ def side_by_side(work: Callable[[Item], Found], items: Sequence[Item], workers: 
     if integer(workers, "workers") == 1 or len(items) < 2:
         return [work(item) for item in items]
     from joblib import Parallel, delayed
+    from joblib.externals.loky import get_reusable_executor
 
-    # one at a time: some claims take a hundred times as long as others
-    found: Any = Parallel(n_jobs=min(workers, len(items)), batch_size=1)(delayed(work)(item) for item in items)
+    try:
+        # one at a time: some claims take a hundred times as long as others
+        calls = (delayed(_watched)(work, item, os.getpid()) for item in items)
+        found: Any = Parallel(n_jobs=min(workers, len(items)), batch_size=1)(calls)
+    finally:  # the next ones start in the folder and with the environment that there are then
+        get_reusable_executor().shutdown(wait=True, kill_workers=True)
     return list(found)
+
+
+def _watched(work: Callable[[Item], Found], item: Item, parent: int) -> Found:
+    """Do the work in a process that ends with the one that asked for it, however that ends."""
+    _watch(parent)
+    return work(item)
+
+
+@cache
+def _watch(parent: int) -> None:
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=look, daemon=True).start()

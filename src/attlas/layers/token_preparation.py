@@ -33,7 +33,7 @@ def layer_norm(
     d = X.shape[2]
     gain = np.ones(d) if weight is None else array(weight, "weight", ("d",), (d,))
     shift = np.zeros(d) if bias is None else array(bias, "bias", ("d",), (d,))
-    largest = np.abs(X).max()
+    largest = float(np.abs(X).max())
     if largest > 1e100:
         raise InputError(f"X has a largest entry of {largest:.1e}; scale it to about one")
     centred = X - X.mean(axis=2, keepdims=True)

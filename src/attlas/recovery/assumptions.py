@@ -56,7 +56,8 @@ def broken_assumption(ask: CountingOracle, d: int, noise: float, bias: bool, rng
         ),
         (
             not bias and apart(pair, one / 2),
-            "a zero token does not attend to all alike: there are key biases; give bias=True",
+            "a zero token does not attend to all alike: there are key biases (give bias=True), or something is added to the"
+            " attention, such as a residual connection",
         ),
     )
     return next((clause for broken, clause in objections if broken), "")

@@ -14,6 +14,9 @@ from attlas.recovery.layer import Layer
 Array = NDArray[np.float64]
 
 
+SAME = 1e-6  # of the largest entry: tokens that differ by less are the same
+
+
 @dataclass(frozen=True)
 class Examples:
     """Contexts X (n, k, d), the queries of each that have an output (n, q, d), and their outputs Y (n, q, d_out).
@@ -141,16 +144,16 @@ class Examples:
         Without a mask in their order, tokens that trade places trade outputs, so that another order tells nothing new.
         """
         n, k, d = self.X.shape
-        kinds = np.unique(self.sequences, axis=0, return_inverse=True)[1].reshape(-1)
+        kinds = _alike(self.sequences)
         if self.causal and self.queries.shape[1] > 1:
             return kinds
-        words = np.unique(self.X.reshape(-1, d), axis=0, return_inverse=True)[1].reshape(n, k)
+        words = _alike(self.X.reshape(-1, d)).reshape(n, k)
         if self.allowed is not None:
             words = np.where(self.allowed.any(1), words, -1)  # padding
         parts = [np.sort(words, axis=1)]
         if self.cross or self.queries.shape[1] == 1:
             asked = self.queries.reshape(-1, self.queries.shape[2])
-            parts.append(np.sort(np.unique(asked, axis=0, return_inverse=True)[1].reshape(n, -1), axis=1))
+            parts.append(np.sort(_alike(asked).reshape(n, -1), axis=1))
         _, first, same = np.unique(np.concatenate(parts, axis=1), axis=0, return_index=True, return_inverse=True)
         return np.unique(kinds[first][same.reshape(-1)], return_inverse=True)[1].reshape(-1)
 
@@ -240,6 +243,18 @@ class Examples:
         C = (self.X.transpose(0, 2, 1) @ self.X) / self.X.shape[1] - mean[:, :, None] * mean[:, None, :]
         second = self.queries[:, :, :, None] * C[:, upper[0], upper[1]][:, None, None, :]
         return np.concatenate([np.repeat(mean, q, axis=0), second.reshape(n * q, -1)], axis=1)
+
+
+def _alike(rows: Array) -> NDArray[np.intp]:
+    """Return the number of every row among the different ones; rows that differ by rounding alone are the same.
+
+    They are compared on two grids, of which one cuts fewer of them apart.
+    """
+    step = SAME * max(float(np.abs(rows).max(initial=0.0)), 1e-300)
+    found = (
+        np.unique(at, axis=0, return_inverse=True)[1] for at in (rows, *(np.round(rows / step + s) for s in (0, 0.5)))
+    )
+    return min((kinds.reshape(-1) for kinds in found), key=lambda kinds: int(kinds.max()))
 
 
 def _outputs(Y: ArrayLike, n: int, k: int) -> Array:

@@ -170,6 +170,8 @@ class CountingOracle:
             said = self._oracle(X)
         except Exception as error:
             raise InputError(f"the oracle raised {type(error).__name__} at query {self.queries}: {error}") from error
+        if callable(getattr(said, "detach", None)):  # a tensor that carries gradients
+            said = said.detach()
         try:
             if np.iscomplexobj(said):
                 raise TypeError

@@ -3,13 +3,14 @@
 from typing import Any
 
 from attlas import __version__
+from attlas.claims import door
 from attlas.claims.tex import plain
 from attlas.claims.wording import worded
 from attlas.report.bibliography import cited
 from attlas.report.margin import deciding, picture, rank, spread, value
 from attlas.report.places import found
 from attlas.report.svg import DARK, variable
-from attlas.report.typeset import closed, headline, mathml, number, region, sentence
+from attlas.report.typeset import capital, closed, headline, mathml, number, region, sentence
 
 GLYPHS = {
     "supported": "●",
@@ -36,7 +37,7 @@ def templates(tier: str, seed: int, explorer: str = "", address: str = "") -> An
     pages.filters |= {
         "mathml": mathml,
         "plain": plain,
-        "capital": lambda text: text[:1].upper() + text[1:],
+        "capital": capital,
         "found": found,
         "rank": rank,
         "spread": spread,
@@ -48,6 +49,7 @@ def templates(tier: str, seed: int, explorer: str = "", address: str = "") -> An
         "number": number,
         "region": region,
         "cited": cited,
+        "page_title": lambda key: door(key).title,
         "deciding": deciding,
         "picture": picture,
     }

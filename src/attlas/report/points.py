@@ -142,7 +142,7 @@ def _beside(at: float, x: float) -> bool:
 
 def _setting(item: tuple[str, Any]) -> str:
     """Return a setting in words: "d = 80", "decay = none"; one that says itself what it is, "rho = 0.5", stays."""
-    key, value = item
+    key, value = item[0].replace("_over_", "/").replace("_", " "), item[1]
     if isinstance(value, str) and "=" in value:
         return value
     words = {None: "none", True: "yes", False: "no"}.get(value) if value is None or isinstance(value, bool) else None
@@ -176,7 +176,7 @@ def _nearest(axis: "Axis", value: float) -> str:
         return ""
     places = [float(place) for place in axis.get_majorticklocs()]
     words = [_spoken(axis.get_major_formatter()(place, i)) for i, place in enumerate(places)]
-    if not words or not all(re.search(r"[^\W\d_]", word) for word in words):
+    if not words or not all(re.search(r"[A-Za-zΑ-ω]", word) for word in words):
         return ""
     return words[min(range(len(places)), key=lambda i: abs(places[i] - value))]
 

@@ -50,7 +50,7 @@ def write(
     Nothing on it is fetched from elsewhere; it opens from disk. What an earlier report wrote and this one does not, such as
     the page of a claim that is gone, is removed; files of others are left alone.
     """
-    folder, pages = _folder(out), templates(tier, seed, explorer, _base(address))
+    folder, pages = _folder(out), templates(tier, seed, explorer, base(address))
     elsewhere = {entry.claim.id: entry for entry in other if entry.verdict}
     written = _share(folder)
 
@@ -94,7 +94,7 @@ def write_sweep(entry: Judged, out: Path | str, tier: str, seed: int, command: s
     return put(folder / f"{name}.html", text.encode())
 
 
-def _base(address: str) -> str:
+def base(address: str) -> str:
     """Return the address of a site as what its pages' names follow; nothing if it has none yet."""
     if address and not re.fullmatch(r"https?://[^\s\"'<>?#]+", address):
         raise InputError(f"the address of the site must be like https://example.org/atlas; got {address!r}")
@@ -102,7 +102,7 @@ def _base(address: str) -> str:
 
 
 def _folder(out: Path | str) -> Path:
-    folder = Path(out)
+    folder = Path(out).resolve()
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; give a folder for the site")
     folder.mkdir(parents=True, exist_ok=True)

@@ -66,7 +66,17 @@ _ATTRIBUTES = frozenset(
         "largeop",
     ]
 )
-_LETTERS = {"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "eta": "η", "kappa": "κ", "rho": "ρ", "sigma": "σ"}
+_LETTERS = {
+    "alpha": "α",
+    "beta": "β",
+    "gamma": "γ",
+    "delta": "δ",
+    "eta": "η",
+    "kappa": "κ",
+    "theta": "θ",
+    "rho": "ρ",
+    "sigma": "σ",
+}
 _LETTERS |= {"tau": "τ", "omega": "ω", "Delta": "Δ", "Theta": "Θ", "infinity": "∞"}
 _CAPITAL = re.compile(r"<mi>(&#x003(?:9[1-9A-F]|A[0-9]);)</mi>")  # Greek, which TeX sets upright
 # a bracket closes what it has opened; a fraction is a power only in brackets or after a minus: rho^2/2 is half of rho^2
@@ -149,6 +159,11 @@ def closed(text: str) -> str:
     return text if text.removesuffix("</span>").endswith((".", "?", "!")) else text + "."  # + keeps markup what it is
 
 
+def capital(text: str) -> str:
+    """Return a sentence with its first letter in upper case, unless that is a symbol: d = 10."""
+    return text if re.match(r"[A-Za-z]\b", text) and not text.startswith("a ") else text[:1].upper() + text[1:]
+
+
 def headline(text: str) -> tuple[str, str]:
     """Return the first sentence of a text, or its part before a colon or semicolon, without a full stop; and the rest."""
     for end in re.finditer(r"(?<!al)\.\s+(?=[A-Z])|[:;]\s+", text):
@@ -181,8 +196,13 @@ def greek(text: str) -> str:
 
 
 def region(ends: Region) -> str:
-    """Return in words where a number must lie, to three digits."""
-    low, high = number(ends.low), number(ends.high)
+    """Return in words where a number must lie."""
+    low, high = _edge(ends.low), _edge(ends.high)
     if math.isinf(ends.high):
         return f"above {low}"
     return f"below {high}" if math.isinf(ends.low) else f"between {low} and {high}"
+
+
+def _edge(value: float) -> str:
+    """Return an edge of a region to three digits, or to four where three are another number: 1.025."""
+    return number(value, next((digits for digits in (3, 4) if float(f"{value:.{digits}g}") == value), 4))

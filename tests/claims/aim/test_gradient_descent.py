@@ -83,8 +83,8 @@ def test_words():
     d = max(point.d for point in CLAIM.tiers["quick"].points)
     said, ours = gradient_descent.finding(numbers), CLAIM.differs[0].ours(numbers)
     assert f"its error at d = {d} is 1.00 ± 0.00 times that of message passing" in said
-    assert "one run has about 1.7 times" in said
-    assert ours.startswith("One run has 1.7 times the error of message passing")
+    assert "one run has 1.70 ± 2e-16 times" in said
+    assert ours.startswith("One run has 1.70 ± 2e-16 times the error of message passing")
     assert f"1.00 ± 0.00 times at d = {d}" in ours
 
 

@@ -79,13 +79,14 @@ def judge(measurements: Sequence[Measurement[Point]]) -> Verdict:
         sizes: dict[int, list[float]] = {}
         for m in fitted:
             if _label(m.point) == name:
-                sizes.setdefault(m.point.d, []).append(m.result["limit"] / m.result["amp"])
+                sizes.setdefault(m.point.d, []).append(float(np.divide(m.result["limit"], m.result["amp"])))
         largest = max(sizes)
         tests.append(Test(f"{name}{AT}{largest}", mean(sizes[largest]), about(1, EPS), expected=1.0))
         beside |= {f"{name}, smaller d = {d}": float(np.mean(own)) for d, own in sizes.items() if d < largest}
-    single = mean([m.result["single"] / m.result["amp"] for m in fitted]).numbers(SINGLE)
+    single = mean([np.divide(m.result["single"], m.result["amp"]) for m in fitted]).numbers(SINGLE)
+    found = interval(single, SINGLE) if f"{SINGLE} ±" in single else f"{single[SINGLE]:.2f}"
     reason = (
-        f"one run of descent has {interval(single, SINGLE)} times the error of message passing on the same data; tested is"
+        f"one run of descent has {found} times the error of message passing on the same data; tested is"
         " the average of infinitely many"
     )
     return decide(tests, reason, beside | single)

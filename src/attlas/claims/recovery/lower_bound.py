@@ -96,7 +96,7 @@ def series(measurements: Sequence[Measurement[Point]]) -> list[Series]:
     for kind in ("parity", "control"):
         for m in measurements:
             settings = m.point.model_dump(include={"d", "n"}) | {"task": kind}
-            rows.append((m.point.learner, settings, m.point.hidden, m.result[kind], 0.5 if kind == "parity" else None))
+            rows.append((m.point.learner, settings, m.point.hidden, m.result[kind], None))
     return gather(rows, "hidden coordinates m", "accuracy of the sign on unseen tokens")
 
 
