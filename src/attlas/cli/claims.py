@@ -30,6 +30,8 @@ from attlas.cli.options import (
 from attlas.cli.printing import brief, echo, print_claims, print_json, print_power, print_tests, print_verdicts
 from attlas.errors import InputError
 
+_SETTINGS = 24  # that are listed
+
 
 def list_claims(full: Full = False, as_json: Json = False, store: StorePath = STORE, seed: SeedNumber = 0) -> None:
     """List every claim, door by door: its statement, its points and its status."""
@@ -82,8 +84,12 @@ def show(
     )
     where = "came with attlas" if entry.shipped else "in the store"
     echo(f"\n{tier}: {len(details['settings'])} settings, {entry.planned} points; {where}: {details['points']}")
-    for point, count in zip(details["settings"], details["seeds"], strict=True):
-        echo("  " + ", ".join(f"{name}={value}" for name, value in point.items()) + f" ({count} seeds)")
+    shown = list(zip(details["settings"], details["seeds"], strict=True))
+    for point, count in shown[:_SETTINGS]:
+        said = ", ".join(f"{name}={value}" for name, value in point.items())
+        echo(f"  {said} ({count} seed{'s' if count > 1 else ''})")
+    if len(shown) > _SETTINGS:
+        echo(f"  and {len(shown) - _SETTINGS} more: --json has them all")
     for title, sentence in (("Design", entry.claim.design), ("Would not see", entry.claim.unseen)):
         if sentence:
             echo(f"{title}: {sentence}")

@@ -47,8 +47,8 @@ class RandomAttentionClassifier(ClassifierMixin, OnFrozenHeads):
         None: every token of a set asks in turn, and the features are averaged. "mean": the mean token asks. "first": token 0
         asks, the others are keys.
     loss : {"ridge", "log"}, default "ridge"
-        Ridge is one linear solve for any number of classes. The log loss takes tens of steps, each of about the cost of a
-        prediction of all samples, and a factorisation per penalty.
+        Ridge is one linear solve for any number of classes. The log loss takes tens to hundreds of steps, each of about the
+        cost of a prediction of all samples, and a few factorisations per penalty.
     class_weight : None, "balanced" or dict
         Weights of the classes, times those of samples: by class (1 where it has none), or inversely to their frequencies.
         Probabilities are then those of a world with such frequencies. Not for multi-label problems.
@@ -326,7 +326,7 @@ class RandomAttentionClassifier(ClassifierMixin, OnFrozenHeads):
                 f"the log loss at alpha = {found.alpha:.1e} stopped after {found.steps} steps ({found.status});"
                 " a larger alpha needs fewer",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         self.intercept_, self.calibration_ = found.intercept, None
         self._keep(heads, solver, found, found.errors, heads.fitted(X, found.values))

@@ -16,7 +16,7 @@ Array = NDArray[Any]
 Loss = Callable[[Array], tuple[float, Array]]  # scores (n, outputs) to the sum of w loss, and its gradient
 Curvature = Callable[[Array], Array]  # scores to a bound on w times the second derivatives of the loss, (n,)
 
-RENEWED = 30  # steps after which the preconditioner is made anew, from the curvature that is met there
+RENEWED = (20, 60, 180, 540)  # steps after which the preconditioner is made anew, from the curvature that is met there
 FLAT = 1e-6  # of the largest curvature: no sample counts for less
 MEMORY = 20  # pairs of steps and gradients
 LEAST = 1e-10  # step in a line search
@@ -143,7 +143,7 @@ def descend(objective: Objective, start: Array, *, tol: float, max_steps: int) -
         x, z, old = x + t * d, z + t * dz, g
         g = objective.gradient(x, slopes)
         product = t * float(np.vdot(d, g - old))
-        if len(history) % RENEWED == 0:
+        if len(history) in RENEWED:
             with suppress(InputError):  # not positive definite to rounding: the one at hand serves as well
                 precondition, pairs = objective.preconditioner_at(z), []
         elif product > 0:

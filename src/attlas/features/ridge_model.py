@@ -193,7 +193,7 @@ class OnFrozenHeads(OnSequences):
                 f"conjugate gradients stopped after {stopped.steps} steps at a relative residual of"
                 f" {stopped.residual:.1e} ({stopped.status}); a larger alpha than {alpha:.1e} needs fewer",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
 

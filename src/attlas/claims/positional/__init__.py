@@ -9,7 +9,7 @@ DOOR = Door(
     question="Does a layer attend by place or by content, when does it switch, and does training find it?",
     about=(
         "A teacher mixes attention by place with attention by content. A student with positional encodings learns it from"
-        " n = alpha d sequences of two tokens: its loss has a minimum for either, and more data change which is lower."
+        " n = α d sequences of two tokens: its loss has a minimum for either, and more data change which is lower."
     ),
     formula=(
         r"y=\bigl[(1-\omega)\operatorname{softmax}(zz^\top)+\omega A\bigr]x,\qquad"
