@@ -264,3 +264,15 @@ def test_mean_differences_are_paired():
     base = rng.normal(size=20)
     first, second = base + 0.1 + 0.01 * rng.normal(size=20), base
     assert decide([Test("gain", mean(first - second), above(0.05))]).outcome is Outcome.SUPPORTED
+
+
+def test_an_infinite_number_is_evidence_against_a_bound_and_never_for_one():
+    infinite = Exact(np.inf)
+    assert decide([Test("error", infinite, below(1))]).outcome is Outcome.REFUTED
+    assert decide([Test("error of the control", infinite, above(1))]).outcome is Outcome.INCONCLUSIVE
+
+
+def test_a_number_that_does_not_scatter_has_no_margin_of_hundreds_of_digits():
+    found = decide([Test("accuracy", mean([1.0] * 5), above(0.7))])
+    assert found.outcome is Outcome.SUPPORTED
+    assert found.strength_text == "over 1,000,000 standard errors"

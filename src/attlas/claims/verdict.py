@@ -8,6 +8,8 @@ import numpy as np
 
 from attlas.claims.estimate import LEVEL, Estimate, Exact
 
+MANY = 1_000_000  # standard errors; more are those of numbers that did not scatter
+
 
 class Outcome(StrEnum):
     """What the numbers say."""
@@ -96,6 +98,8 @@ class Test:
         interval = self.estimate.interval(1.0 if self.exact else level)
         if np.isnan(interval).any():
             return 0
+        if np.isinf(self.estimate.value) and self.region.holds(interval):
+            return 0  # what is infinite is evidence against a bound, not for one
         return 1 if self.region.holds(interval) else -1 if self.region.excludes(interval) else 0
 
     @property
@@ -162,6 +166,8 @@ class Verdict:
             return ""
         if not np.isfinite(self.strength):
             return "exact" if self.strength > 0 else "fails outright"
+        if abs(self.strength) >= MANY:  # of numbers that did not scatter in any seed
+            return f"{'-' if self.strength < 0 else ''}over {MANY:,} {self.unit}"
         return f"{self.strength:.2g} {self.unit}"
 
 

@@ -147,8 +147,12 @@ def print_tests(tests: "Sequence[Test]") -> None:
 
 
 def _margin(test: "Test") -> str:
+    from attlas.claims.verdict import MANY
+
     if math.isinf(test.strength):  # of a number without scatter, such as a smallest one that must be above 0
         return "inside" if test.strength > 0 else "outside"
+    if abs(test.strength) >= MANY:  # of a number that did not scatter in any seed
+        return "inside, no scatter" if test.strength > 0 else "outside, no scatter"
     return f"{test.strength:{'.2g' if abs(test.strength) < 100 else '.0f'}} {test.unit}"
 
 

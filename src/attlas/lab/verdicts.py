@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from attlas.claims import Claim, Measurement, Outcome, Tier, Verdict, find
+from attlas.claims.verdict import MANY
 from attlas.errors import DamagedStore
 from attlas.lab.plan import SEEDS_PER_RUN, plan
 from attlas.lab.shipped import PILOTS
@@ -64,7 +65,7 @@ class Judged:
         """How far inside or outside its region the deciding number is, in words; nothing where nothing is decided."""
         if self.verdict is None or self.verdict.outcome not in (Outcome.SUPPORTED, Outcome.REFUTED):
             return ""
-        far = np.isfinite(self.verdict.strength) and abs(self.verdict.strength) >= 100
+        far = 100 <= abs(self.verdict.strength) < MANY
         return f"{self.verdict.strength:.0f} {self.verdict.unit}" if far else self.verdict.strength_text
 
     @property
