@@ -1,7 +1,5 @@
 """What can go wrong, in sentences a person can act on."""
 
-from typing import Any
-
 
 class AttlasError(Exception):
     """Any failure attlas foresees. ``exit_code`` is what the command line returns for it."""
@@ -25,7 +23,7 @@ class ConvergenceError(AttlasError, ArithmeticError):
         super().__init__(message)
         self.solution = solution
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (str(self), self.solution)
 
 
@@ -46,5 +44,5 @@ class Stopped(AttlasError):
         super().__init__(message)
         self.exit_code = 128 + signal_number
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (str(self), self.exit_code - 128)
