@@ -131,7 +131,7 @@ def test_export(attlas, fast, tmp_path):
 
 def test_report(attlas, attlas_here, fast, nothing_shipped, tmp_path):
     attlas(*FAST)
-    done = attlas_here("report", "--full", "--out", "site", "--address", "https://example.org/atlas")
+    done = attlas_here("report", "--full", "--workers", "1", "--out", "site", "--address", "https://example.org/atlas")
     assert done.stdout == f"The atlas is at {(tmp_path / 'site' / 'index.html').as_uri()}\n"
     assert 'content="https://example.org/atlas/test.fast.png"' in (tmp_path / "site" / "test.fast.html").read_text()
 
@@ -226,7 +226,7 @@ def test_store_check(attlas, fast, tmp_path):
                 ("show", "aim.width"): ["--scheduler"],
                 ("verdicts",): ["--workers", "--scheduler"],
                 ("export", "a.csv"): ["--seed", "--workers", "--scheduler", "--full"],
-                ("report",): ["--workers", "--scheduler"],
+                ("report",): ["--scheduler"],
                 ("explore",): ["--workers", "--scheduler"],
                 ("store", "check"): ["--seed", "--workers", "--scheduler"],
             }.items()
