@@ -143,6 +143,7 @@ def log_curvature(exclusive: bool, w: Array) -> Curvature:
     """Return the function from scores to a bound, sample by sample, on w times the second derivatives of the loss there."""
 
     def curvature(z: Array) -> Array:
+        # rows of diag(p) - p p^T have absolute sums 2 p (1 - p), which bound its eigenvalues (Gershgorin)
         p = softmax(z, axis=1) if exclusive else expit(z)
         return np.asarray(w * np.max(p * (1 - p), axis=1) * (2 if exclusive else 1))
 
